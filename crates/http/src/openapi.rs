@@ -82,7 +82,7 @@ fn webhooks(examples: &Examples) -> Value {
         header("X-Service-Event", "The event's type."),
         header(
             "X-Service-Event-Id",
-            "The event's id: the same for all its attempts, to tell duplicates.",
+            "The event's id, the same in all attempts. Use it to detect duplicates.",
         ),
         header("X-Service-Delivery", "The id of this attempt."),
     ];
@@ -98,7 +98,7 @@ fn webhooks(examples: &Examples) -> Value {
                 "content": {"application/json": body},
             },
             "responses": {
-                "2XX": {"description": "Within 10 s; any other answer is a failed attempt."},
+                "2XX": {"description": "Respond within 10 s; any other response is a failed attempt."},
             },
         });
         (kind.to_string(), json!({ "post": post }))
@@ -114,13 +114,13 @@ fn headers() -> Value {
             "schema": {"type": "string", "format": "uuid"},
             "example": "019ddfb5-63e0-71f5-8b91-45b24d108d7a",
         },
-        "X-RateLimit-Limit": header("integer", "Requests a minute of the account.", json!(40)),
-        "X-RateLimit-Remaining": header("integer", "Requests that the account may send at once.", json!(38)),
+        "X-RateLimit-Limit": header("integer", "The account's requests per minute.", json!(40)),
+        "X-RateLimit-Remaining": header("integer", "Requests that the account may send now.", json!(38)),
         "X-RateLimit-Reset": header("integer", "The Unix second at which the next token is added.", json!(1_777_574_702)),
         "Retry-After": header("integer", "Seconds to wait.", json!(2)),
-        "Content-Disposition": header("string", "`attachment`, with the name to save it by.", json!("attachment; filename=\"document.txt\"; filename*=UTF-8''Opening%20hours.txt")),
-        "Location": header("string", "The path of what was made.", json!("/v1/calls/call_019ddfa9-2f58-77ed-b360-f06acaef2cc8")),
-        "Idempotent-Replayed": header("string", "`true` on the answer to a retried Idempotency-Key.", json!("true")),
+        "Content-Disposition": header("string", "`attachment`, with a file name.", json!("attachment; filename=\"document.txt\"; filename*=UTF-8''Opening%20hours.txt")),
+        "Location": header("string", "The path of the created resource.", json!("/v1/calls/call_019ddfa9-2f58-77ed-b360-f06acaef2cc8")),
+        "Idempotent-Replayed": header("string", "`true` on the response to a retried Idempotency-Key.", json!("true")),
     })
 }
 

@@ -18,16 +18,16 @@ use crate::json::Json;
 section! {
     /// An agent's configuration with all defaults filled in: every documented field except `version`.
     AgentConfig {
-        system_prompt: String = String::new(), Template: PROMPT_CHARS, "What the agent is told before every conversation. `{{name}}` stands for a dynamic variable. Needed to publish.";
+        system_prompt: String = String::new(), Template: PROMPT_CHARS, "The model's instructions. `{{name}}` inserts a dynamic variable. Required to publish.";
         first_message: String = String::new(), Template: TEXT_CHARS, "What the agent says first; `{{name}}` as in the prompt. Null: the customer speaks first.";
         language: String = String::new(), OwnLanguage: (), "A locale code (BCP 47), such as `es-MX`.";
         llm: Llm = Llm::default(), Nested: (), "The language model.";
-        stt: Stt = Stt::default(), Nested: (), "How the agent hears. The people of the simulated network write, so that there it waits for calls that are heard.";
-        voice: Voice = Voice::default(), Nested: (), "How the agent speaks. The people of the simulated network read, so that there it waits for calls that are heard.";
+        stt: Stt = Stt::default(), Nested: (), "Speech-to-text. Simulated calls are in writing and do not use it.";
+        voice: Voice = Voice::default(), Nested: (), "Text-to-speech. Simulated calls are in writing and do not use it.";
         knowledge_base: KnowledgeBase = KnowledgeBase::default(), Nested: (), "The documents that the agent consults. Needs the Engine module.";
         #[serde(serialize_with = "write::variables")]
         dynamic_variables: Vec<DynamicVariable> = Vec::new(), Own: read::dynamic_variables, "Variables by name, each `{\"default\": …}`: what `{{name}}` stands for where a call's metadata has no such name.";
-        conversation: Conversation = Conversation::default(), Nested: (), "How a conversation is held.";
+        conversation: Conversation = Conversation::default(), Nested: (), "Settings of the conversation.";
         tool_ids: Vec<Uuid> = Vec::new(), Uuids: MAX_TOOLS, "Tools of the account that the agent may use, at most 64.";
     }
 }
@@ -39,8 +39,8 @@ section! {
         model: Option<String> = None, Line: NAME, "The model's name at that provider.";
         #[serde(serialize_with = "write::number")]
         temperature: f64 = 0.7, Number: 0.0..=2.0, "0 (steady) to 2 (inventive).";
-        routing: Routing = Routing::Fixed, Word: (), "`fixed`: this model, then `fallback` in order; `fastest`: whichever has answered soonest of late.";
-        fallback: Vec<ModelRef> = Vec::new(), Own: read::fallback, "At most 5 models to turn to.";
+        routing: Routing = Routing::Fixed, Word: (), "`fixed`: this model, then `fallback` in order; `fastest`: the model that has recently responded fastest.";
+        fallback: Vec<ModelRef> = Vec::new(), Own: read::fallback, "At most 5 fallback models.";
         endpoint: Option<String> = None, Line: URL, "The base URL of an OpenAI-compatible server, public https; only with the provider `custom`.";
     }
 }
@@ -57,25 +57,25 @@ pub struct ModelRef {
 section! {
     /// `stt`.
     Stt {
-        provider: Option<String> = None, Line: NAME, "A provider of GET /v1/models?kind=stt; null: the only one that the service has set up.";
+        provider: Option<String> = None, Line: NAME, "A provider of GET /v1/models?kind=stt; null: the only one that is set up.";
         model: Option<String> = None, Line: NAME, "The model's name at that provider; null: its first in GET /v1/models.";
         language: Option<String> = None, Language: (), "A language code; null: the agent's.";
-        settings: Json = Json::Object(Vec::new()), Settings: (), "What the provider takes besides, checked when it is saved where the provider is set up, and when it is published: for `deepgram` such as `{\"keyterms\": [\"Offhook\"]}`.";
-        sample_rate: Option<i64> = None, SampleRate: (), "The highest rate of sound that is wanted, in Hz: 8000, 16000 or 24000. Every channel carries 8000 today, so more has no effect yet.";
+        settings: Json = Json::Object(Vec::new()), Settings: (), "Further settings of the provider, checked on publish, and on save if the provider is set up: for `deepgram` such as `{\"keyterms\": [\"Offhook\"]}`.";
+        sample_rate: Option<i64> = None, SampleRate: (), "The preferred maximum sample rate in Hz: 8000, 16000 or 24000. All channels currently use 8000, so a higher value has no effect yet.";
     }
 }
 
 section! {
     /// `voice`.
     Voice {
-        provider: Option<String> = None, Line: NAME, "The voice's `provider`, as GET /v1/voices lists it, or another of GET /v1/models?kind=tts; null: `local`, where nothing else is set up to speak.";
-        model: Option<String> = None, Line: NAME, "The provider's model to speak with; null: its first in GET /v1/models?kind=tts.";
-        voice_id: Option<String> = None, Line: NAME, "The voice's `voice_id`, as GET /v1/voices lists it.";
+        provider: Option<String> = None, Line: NAME, "The voice's `provider`, as in GET /v1/voices, or another of GET /v1/models?kind=tts; null: `local`, if nothing else is set up.";
+        model: Option<String> = None, Line: NAME, "The provider's model; null: its first in GET /v1/models?kind=tts.";
+        voice_id: Option<String> = None, Line: NAME, "The voice's `voice_id`, as in GET /v1/voices.";
         language: Option<String> = None, Language: (), "A language code; null: the agent's.";
         #[serde(serialize_with = "write::map")]
-        fallback_voices: Vec<(String, String)> = Vec::new(), Own: read::fallback_voices, "A `voice_id` by provider, to turn to within the sentence in which the voice fails, in the order of GET /v1/models?kind=tts.";
-        settings: Json = Json::Object(Vec::new()), Settings: (), "What the provider takes besides, checked when it is saved where the provider is set up, and when it is published: for `provider_a` such as `{\"stability\": 0.5}`.";
-        sample_rate: Option<i64> = None, SampleRate: (), "The highest rate of sound that is wanted, in Hz: 8000, 16000 or 24000. Every channel carries 8000 today, so more has no effect yet.";
+        fallback_voices: Vec<(String, String)> = Vec::new(), Own: read::fallback_voices, "Fallback voices: a `voice_id` by provider, used from the sentence in which a voice fails, in the order of GET /v1/models?kind=tts.";
+        settings: Json = Json::Object(Vec::new()), Settings: (), "Further settings of the provider, checked on publish, and on save if the provider is set up: for `provider_a` such as `{\"stability\": 0.5}`.";
+        sample_rate: Option<i64> = None, SampleRate: (), "The preferred maximum sample rate in Hz: 8000, 16000 or 24000. All channels currently use 8000, so a higher value has no effect yet.";
     }
 }
 
@@ -83,9 +83,9 @@ section! {
     /// `knowledge_base`.
     KnowledgeBase {
         doc_ids: Vec<Uuid> = Vec::new(), Uuids: MAX_DOCUMENTS, "Documents of the account.";
-        folder_ids: Vec<Uuid> = Vec::new(), Uuids: MAX_DOCUMENTS, "Folders of the account: publishing takes the documents that are in them then.";
-        mode: KnowledgeMode = KnowledgeMode::Off, Word: (), "`off`; `auto`: looked up before each answer; `tool`: when the model asks.";
-        top_k: i64 = 4, Integer: 1..=20, "Passages for an answer, 1 to 20 (4).";
+        folder_ids: Vec<Uuid> = Vec::new(), Uuids: MAX_DOCUMENTS, "Folders of the account. Publishing pins the documents that are in them at that time.";
+        mode: KnowledgeMode = KnowledgeMode::Off, Word: (), "`off`; `auto`: searched before each answer; `tool`: searched when the model asks.";
+        top_k: i64 = 4, Integer: 1..=20, "Passages per answer, 1 to 20 (default 4).";
     }
 }
 
@@ -101,12 +101,12 @@ pub struct DynamicVariable {
 section! {
     /// `conversation`.
     Conversation {
-        max_duration_s: i64 = 600, Integer: 10..=7_200, "Seconds after which the agent says goodbye, 10 to 7200 (600).";
+        max_duration_s: i64 = 600, Integer: 10..=7_200, "Seconds after which the agent says goodbye, 10 to 7200 (default 600).";
         recording: Recording = Recording::default(), Nested: (), "Recording of spoken calls, from the answer on.";
-        turns: Turns = Turns::default(), Nested: (), "Who speaks when.";
-        audio: Audio = Audio::default(), Nested: (), "How a call sounds.";
-        pronunciation: Vec<Pronunciation> = Vec::new(), Own: pronunciation::pronunciation, "Words to say otherwise, at most 200; the transcript shows them as they are written.";
-        calling_hours: Option<CallingHours> = None, Own: read::calling_hours, "When calls may be placed; null: always. Outside of it POST /v1/calls is a 409 with `Retry-After`.";
+        turns: Turns = Turns::default(), Nested: (), "Turn-taking.";
+        audio: Audio = Audio::default(), Nested: (), "Audio settings of spoken calls.";
+        pronunciation: Vec<Pronunciation> = Vec::new(), Own: pronunciation::pronunciation, "Pronunciations of at most 200 words; the transcript shows the written words.";
+        calling_hours: Option<CallingHours> = None, Own: read::calling_hours, "When calls may be placed; null: always. Outside these hours POST /v1/calls is a 409 with `Retry-After`.";
     }
 }
 
@@ -114,26 +114,26 @@ section! {
     /// `conversation.recording`.
     Recording {
         enabled: bool = false, Flag: (), "Whether the conversation is recorded.";
-        consent_text: Option<String> = None, Text: 0..=TEXT_CHARS, "What is said before a recording begins.";
+        consent_text: Option<String> = None, Text: 0..=TEXT_CHARS, "What is said before the recording begins.";
     }
 }
 
 section! {
     /// `conversation.turns`.
     Turns {
-        endpointing_ms: i64 = 700, Integer: 200..=3_000, "Milliseconds of silence after which the customer is taken to have finished, 200 to 3000 (700).";
-        interruptions: bool = true, Flag: (), "Whether the agent stops when the customer speaks (true).";
-        silence_timeout_s: i64 = 20, Integer: 5..=120, "Seconds of silence after which the call ends, 5 to 120 (20).";
-        voicemail: Voicemail = Voicemail::HangUp, Word: (), "What to do when a machine answers (`hang_up`).";
+        endpointing_ms: i64 = 700, Integer: 200..=3_000, "Milliseconds of silence that end the customer's turn, 200 to 3000 (default 700).";
+        interruptions: bool = true, Flag: (), "Whether the customer can interrupt the agent (default true).";
+        silence_timeout_s: i64 = 20, Integer: 5..=120, "Seconds of silence after which the call ends, 5 to 120 (default 20).";
+        voicemail: Voicemail = Voicemail::HangUp, Word: (), "What to do when an answering machine answers (default `hang_up`).";
     }
 }
 
 section! {
     /// `conversation.audio`.
     Audio {
-        ambient: Option<String> = None, Line: NAME, "What sounds beneath the agent's words: `office`, `cafe` or `street`; null for nothing.";
+        ambient: Option<String> = None, Line: NAME, "Background sound: `office`, `cafe` or `street`; null for none.";
         #[serde(serialize_with = "write::number")]
-        speed: f64 = 1.0, Number: 0.5..=2.0, "The speed of speech, 0.5 to 2 (1); not every voice's provider has all of it.";
+        speed: f64 = 1.0, Number: 0.5..=2.0, "The speed of speech, 0.5 to 2 (default 1); some providers support a smaller range.";
     }
 }
 

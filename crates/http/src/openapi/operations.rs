@@ -209,7 +209,7 @@ pub(super) fn header(name: &str, description: &str, schema: Value) -> Value {
 
 /// The parameter of every stream.
 pub(super) fn last_event_id() -> Value {
-    let words = "The id of the last event seen; the stream goes on behind it.";
+    let words = "The id of the last event received; the stream continues after it.";
     header("Last-Event-ID", words, json!({"type": "string"}))
 }
 
@@ -218,8 +218,8 @@ pub(super) fn paging() -> [Value; 2] {
     let limit = json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20});
     let cursor = json!({"type": "string"});
     [
-        query("limit", "Items on a page.", limit),
-        query("cursor", "The `next_cursor` of the page before.", cursor),
+        query("limit", "Items per page.", limit),
+        query("cursor", "The `next_cursor` of the previous page.", cursor),
     ]
 }
 
@@ -228,12 +228,12 @@ pub(super) fn period() -> [Value; 2] {
     [
         query(
             "from",
-            "Only items at or after this ISO 8601 date or datetime; UTC without an offset.",
+            "Only items at or after this ISO 8601 date or datetime (UTC unless it has an offset).",
             instant.clone(),
         ),
         query(
             "to",
-            "Only items at or before this ISO 8601 date or datetime; a date is its last instant.",
+            "Only items at or before this ISO 8601 date or datetime; a date means its last instant.",
             instant,
         ),
     ]

@@ -14,8 +14,8 @@ pub(super) fn operations() -> Vec<Operation> {
     let (kind, text) = (words(&ModelKind::ALL), json!({"type": "string"}));
     operations! {
         GET "/v1/me", getMe, Access::AnyKey
-            => One("Me"), "Read who asks: the account, the key and its scopes, and the limits";
-        GET "/v1/models", listModels, Access::Open => List("Model"), "The model catalog"
+            => One("Me"), "Read the key's account, scopes and limits";
+        GET "/v1/models", listModels, Access::Open => List("Model"), "List the model catalog"
             .filters(vec![
                 query("kind", "Only of this kind.", kind),
                 query("provider", "Only of this provider.", text),

@@ -25,17 +25,17 @@ pub(super) fn operations() -> Vec<Operation> {
             .filters(vec![
                 query("runtime", "Only of this runtime.", words(Runtime::ALL)),
                 query("status", "Only in this status.", words(AgentStatus::ALL)),
-                query("q", "Only with this text in the name, whatever its case.", q),
+                query("q", "Only with this text in the name, regardless of case.", q),
             ]);
-        POST "/v1/agents", createAgent, write => One("Agent"), "Draft an engine agent"
+        POST "/v1/agents", createAgent, write => One("Agent"), "Create an engine agent as a draft"
             .body("CreateAgent").status(201);
         GET one, getAgent, read => One("Agent"), "Read an agent";
-        PATCH one, updateAgent, write => One("Agent"), "Change an agent"
+        PATCH one, updateAgent, write => One("Agent"), "Update an agent"
             .optional_body("UpdateAgent").errors_too(&[Code::Conflict, Code::UnsupportedRuntime, Code::UpstreamError]);
-        DELETE one, archiveAgent, write => One("AgentArchived"), "Archive an agent; its conversations stay"
+        DELETE one, archiveAgent, write => One("AgentArchived"), "Archive an agent and keep its conversations"
             .errors_too(&[Code::UnsupportedRuntime]);
         POST "/v1/agents/{id}/publish", publishAgent, write
-            => One("Agent"), "Publish a version; an older one is the rollback"
+            => One("Agent"), "Publish a version, or roll back to an older one"
             .optional_body("PublishAgent").errors_too(&[Code::Conflict, Code::UnsupportedRuntime, Code::UpstreamError]);
     }
 }

@@ -13,9 +13,9 @@ pub(super) fn operations() -> Vec<Operation> {
     let path = "/v1/agents/{id}/analysis-schema";
     operations! {
         GET path, getAnalysisSchema, Access::Scope(Scope::AgentsRead)
-            => Answer::One("AnalysisSchema"), "Read what is extracted from an agent's conversations";
+            => Answer::One("AnalysisSchema"), "Read an agent's analysis schema";
         PUT path, setAnalysisSchema, Access::Scope(Scope::AgentsWrite)
-            => Answer::One("AnalysisSchema"), "Set what is extracted from an agent's conversations"
+            => Answer::One("AnalysisSchema"), "Set an agent's analysis schema"
             .body("SetAnalysisSchema").errors_too(&[Code::Conflict, Code::UnsupportedRuntime]);
     }
 }

@@ -14,7 +14,7 @@ use crate::wire::batch::{BatchView, RecipientView};
 fn key() -> Value {
     let mut key = header(
         "Idempotency-Key",
-        "A retry with the same key and body within 24 hours gets the first answer again.",
+        "A retry with the same key and body within 24 hours returns the first response.",
         json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}),
     );
     key["example"] = json!("reminders-2026-05");
@@ -33,8 +33,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 query("agent_id", "Only of this agent.", uuid()),
             ]);
         POST all, createBatch, write
-            => One("BatchCall"), "Call many recipients with a legacy agent; JSON, or a form with the same fields and the recipients as a CSV \
-             `file` with a column `to` and one per variable"
+            => One("BatchCall"), "Call many recipients with a legacy agent; JSON, or a form with a CSV `file` of the recipients"
             .body("CreateBatchCall")
             .form("CreateBatchCallForm")
             .filters(vec![key()])
@@ -47,18 +46,18 @@ pub(super) fn operations() -> Vec<Operation> {
             ]);
         GET one, getBatch, read => One("BatchCall"), "Read a batch";
         GET "/v1/batch-calls/{id}/recipients", listBatchRecipients, read
-            => List("BatchRecipient"), "List a batch's recipients, in the order that they were given in"
+            => List("BatchRecipient"), "List a batch's recipients, in the order of the request"
             .filters(vec![query("status", "Only in this status.", words(RecipientStatus::ALL))]);
         POST "/v1/batch-calls/{id}/pause", pauseBatch, write
-            => One("BatchCall"), "Call nobody new; calls under way go on"
+            => One("BatchCall"), "Pause a batch; calls in progress continue"
             .optional_body("Nothing").errors_too(&[Code::Conflict]);
-        POST "/v1/batch-calls/{id}/resume", resumeBatch, write => One("BatchCall"), "Go on with a paused batch"
+        POST "/v1/batch-calls/{id}/resume", resumeBatch, write => One("BatchCall"), "Resume a paused batch"
             .optional_body("Nothing").errors_too(&[Code::Conflict]);
         POST "/v1/batch-calls/{id}/cancel", cancelBatch, write
-            => One("BatchCall"), "End a batch; calls under way go on to their end"
+            => One("BatchCall"), "Cancel a batch; calls in progress continue"
             .optional_body("Nothing").errors_too(&[Code::Conflict]);
         POST "/v1/batch-calls/{id}/retry", retryBatch, write
-            => One("BatchCall"), "Call those of an ended batch again that were not called well"
+            => One("BatchCall"), "Retry the failed and canceled recipients of an ended batch"
             .optional_body("Nothing")
             .filters(vec![key()])
             .status(202)

@@ -18,16 +18,16 @@ pub(super) fn operations() -> Vec<Operation> {
     )];
     ledger.extend(period());
     operations! {
-        GET "/v1/billing/plan", getPlan, read => One("Plan"), "The account's plan and its terms";
-        GET "/v1/billing/credits", getCredits, read => One("Credits"), "What the wallet holds";
+        GET "/v1/billing/plan", getPlan, read => One("Plan"), "Read the account's plan and its terms";
+        GET "/v1/billing/credits", getCredits, read => One("Credits"), "Read the wallet's balance";
         GET "/v1/billing/transactions", listTransactions, read
-            => List("Transaction"), "The wallet's ledger, the newest entry first"
+            => List("Transaction"), "List the wallet's ledger, newest first"
             .filters(ledger);
         GET "/v1/billing/invoices", listInvoices, read
-            => List("Invoice"), "Invoices, one a month, the newest month first";
-        GET "/v1/billing/invoices/{id}/pdf", getInvoicePdf, read => Pdf, "An invoice as a PDF";
+            => List("Invoice"), "List the monthly invoices, newest first";
+        GET "/v1/billing/invoices/{id}/pdf", getInvoicePdf, read => Pdf, "Download an invoice as a PDF";
         GET "/v1/billing/usage", listUsage, read
-            => List("UsageDay"), "What conversations add up to, by the UTC day that they began, the oldest day first"
+            => List("UsageDay"), "List usage by UTC day of the conversations' start, oldest first"
             .filters(period().into());
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn operations() -> Vec<Operation> {
     let write = Access::Scope(Scope::CallsWrite);
     let mut key = header(
         "Idempotency-Key",
-        "A retry with the same key and body within 24 hours gets the first answer again.",
+        "A retry with the same key and body within 24 hours returns the first response.",
         json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}),
     );
     key["example"] = json!("order-1042");

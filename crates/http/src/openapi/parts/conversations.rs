@@ -47,16 +47,16 @@ pub(super) fn operations() -> Vec<Operation> {
             .filters(conversation_filters(Channel::ALL));
         GET "/v1/conversations/{id}", getConversation, read
             => One("Conversation"), "Read a conversation with its first 1,000 turns";
-        GET "/v1/conversations/{id}/turns", listTurns, read => List("Turn"), "All turns, the oldest first";
+        GET "/v1/conversations/{id}/turns", listTurns, read => List("Turn"), "List all turns, oldest first";
         GET "/v1/conversations/{id}/audio", getRecording, read
-            => Audio, "The recording, whole or the range that was asked for (206); 404 without one"
+            => Audio, "Download the recording, whole or a range (206); 404 without one"
             .filters(vec![
                 header("Range", "One range of bytes.", json!({"type": "string"})),
                 header("If-Range", "The ETag that the range is of.", json!({"type": "string"})),
             ])
             .errors_too(&[Code::RangeNotSatisfiable]);
         GET "/v1/conversations/{id}/events", followConversation, read
-            => Events, "Follow a conversation as it happens, from its start"
+            => Events, "Follow a conversation live, from its start"
             .filters(vec![last_event_id()])
             .errors_too(&[Code::Conflict]);
     }

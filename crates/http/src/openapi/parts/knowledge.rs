@@ -23,7 +23,7 @@ const WRITE: Access = Access::Scope(Scope::KnowledgeWrite);
 pub(super) fn operations() -> Vec<Operation> {
     let mut operations = documents();
     operations.extend(folders());
-    let (search, summary) = ("/v1/knowledge/search", "Find passages of the documents");
+    let (search, summary) = ("/v1/knowledge/search", "Search the documents");
     let hits = Answer::One("KnowledgeHits");
     let search = Operation::new("POST", search, "searchKnowledge", READ, hits, summary);
     operations.push(search.body("SearchKnowledge"));
@@ -35,22 +35,22 @@ fn documents() -> Vec<Operation> {
     let filters = vec![
         query(
             "folder_id",
-            "Only in this folder; `root` is outside of all.",
+            "Only in this folder; `root`: in no folder.",
             string(),
         ),
         query("status", "Only in this status.", words(DocumentStatus::ALL)),
         query(
             "q",
-            "Only with this text in the name, without regard to case.",
+            "Only with this text in the name, regardless of case.",
             text(200),
         ),
     ];
     operations! {
         GET DOCUMENTS, listDocuments, READ => List("Document"), "List documents" .filters(filters);
-        POST DOCUMENTS, createDocument, WRITE => One("Document"), "Add a document; its text is read afterwards"
+        POST DOCUMENTS, createDocument, WRITE => One("Document"), "Add a document; its text is extracted afterwards"
             .body("CreateDocument").form("UploadDocument").status(202);
-        GET DOCUMENT, getDocument, READ => One("Document"), "Read a document's state";
-        GET "/v1/knowledge/documents/{id}/content", getDocumentContent, READ => Text, "The document's text"
+        GET DOCUMENT, getDocument, READ => One("Document"), "Read a document";
+        GET "/v1/knowledge/documents/{id}/content", getDocumentContent, READ => Text, "Read a document's text"
             .errors_too(&[Code::Conflict]);
         PATCH DOCUMENT, updateDocument, WRITE => One("Document"), "Rename or move a document"
             .optional_body("UpdateDocument");
@@ -62,7 +62,7 @@ fn folders() -> Vec<Operation> {
     use Answer::{List, One};
     operations! {
         GET FOLDERS, listFolders, READ => List("Folder"), "List folders";
-        POST FOLDERS, createFolder, WRITE => One("Folder"), "Make a folder"
+        POST FOLDERS, createFolder, WRITE => One("Folder"), "Create a folder"
             .body("CreateFolder").status(201).errors_too(&[Code::Conflict]);
         GET FOLDER, getFolder, READ => One("Folder"), "Read a folder";
         PATCH FOLDER, updateFolder, WRITE => One("Folder"), "Rename a folder"

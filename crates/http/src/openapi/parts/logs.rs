@@ -18,17 +18,17 @@ pub(super) fn operations() -> Vec<Operation> {
     filters.extend([
         query(
             "status",
-            "Only answered so: a status (`404`) or a class (`4xx`).",
+            "Only with this response status (`404`) or class (`4xx`).",
             status,
         ),
-        query("method", "Only of this method.", words(&METHODS)),
-        query("path", "Only of exactly this path.", text(MAX_PATH_CHARS)),
+        query("method", "Only with this method.", words(&METHODS)),
+        query("path", "Only with exactly this path.", text(MAX_PATH_CHARS)),
         query("key_id", "Only with this key.", uuid()),
         query("request_id", "Only this request.", uuid()),
     ]);
     operations! {
         GET "/v1/logs", listLogs, Access::Scope(Scope::LogsRead)
-            => Answer::List("LogEntry"), "The account's requests of the last 30 days, newest first"
+            => Answer::List("LogEntry"), "List the account's requests of the last 30 days, newest first"
             .filters(filters);
         GET "/v1/logs/stream", followLogs, Access::Scope(Scope::LogsRead)
             => Answer::Events, "Follow the account's requests as they are logged"

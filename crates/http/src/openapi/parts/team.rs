@@ -12,7 +12,7 @@ use crate::wire::team::{MemberBody, SeatsBody};
 pub(super) fn operations() -> Vec<Operation> {
     operations! {
         GET "/v1/team/members", listTeamMembers, Access::Scope(Scope::TeamRead)
-            => Answer::One("TeamMembers"), "List the active members, the oldest first, and the seats"
+            => Answer::One("TeamMembers"), "List the active members, oldest first, and the seats"
             .filters(paging().to_vec());
     }
 }

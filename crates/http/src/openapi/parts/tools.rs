@@ -22,13 +22,13 @@ pub(super) fn operations() -> Vec<Operation> {
     let versions = "/v1/agents/{id}/versions";
     operations! {
         GET all, listTools, read => List("Tool"), "List tools";
-        POST all, createTool, write => One("Tool"), "Make a tool"
+        POST all, createTool, write => One("Tool"), "Create a tool"
             .body("CreateTool").status(201).errors_too(&[Code::Conflict]);
         GET one, getTool, read => One("Tool"), "Read a tool";
-        PATCH one, updateTool, write => One("Tool"), "Change a tool; published versions keep it as it was"
+        PATCH one, updateTool, write => One("Tool"), "Update a tool; published versions keep the old one"
             .optional_body("UpdateTool").errors_too(&[Code::Conflict]);
         DELETE one, deleteTool, write => One("ToolDeleted"), "Delete a tool; published versions keep it";
-        GET versions, listAgentVersions, read => List("AgentVersion"), "List an agent's versions, the highest first"
+        GET versions, listAgentVersions, read => List("AgentVersion"), "List an agent's versions, highest first"
             .errors_too(&[Code::UnsupportedRuntime]);
         GET "/v1/agents/{id}/versions/{version}", getAgentVersion, read
             => One("AgentVersionWithConfig"), "Read a version of an agent"

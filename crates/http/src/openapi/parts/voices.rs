@@ -12,13 +12,13 @@ pub(super) fn operations() -> Vec<Operation> {
     let language = json!({"type": "string", "pattern": "^[a-zA-Z]{2,3}$"});
     operations! {
         GET "/v1/voices", listVoices, Access::Scope(Scope::AgentsRead)
-            => Answer::List("Voice"), "Voices that an engine agent can use: recommended ones first, then by provider, then by name"
+            => Answer::List("Voice"), "List the voices that an engine agent can use: recommended first, then by provider and name"
             .filters(vec![
                 query("provider", "Only of this provider.", words(VoiceProvider::ALL)),
-                query("language", "Only those that speak this language.", language),
-                query("gender", "Only those that sound so.", words(VoiceGender::ALL)),
-                query("q", "Only with this text in the name, whatever its case.", text(100)),
-                query("recommended", "`true`: only voices hand-picked for Mexican Spanish; `false`: none of them.", words(&["true", "false"])),
+                query("language", "Only voices that speak this language.", language),
+                query("gender", "Only voices of this gender.", words(VoiceGender::ALL)),
+                query("q", "Only with this text in the name, regardless of case.", text(100)),
+                query("recommended", "`true`: only voices hand-picked for Mexican Spanish; `false`: all others.", words(&["true", "false"])),
             ]);
     }
 }

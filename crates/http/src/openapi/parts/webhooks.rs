@@ -34,20 +34,20 @@ pub(super) fn operations() -> Vec<Operation> {
     let with_secret = One("WebhookWithSecret");
     operations! {
         GET all, listWebhooks, read => List("Webhook"), "List endpoints";
-        POST all, createWebhook, write => with_secret, "Register an endpoint; its secret shows once"
+        POST all, createWebhook, write => with_secret, "Register an endpoint; its secret is shown once"
             .body("CreateWebhook").status(201).errors_too(&[Code::Conflict]);
         GET one, getWebhook, read => One("Webhook"), "Read an endpoint";
-        PATCH one, updateWebhook, write => One("Webhook"), "Change an endpoint" .optional_body("UpdateWebhook");
+        PATCH one, updateWebhook, write => One("Webhook"), "Update an endpoint" .optional_body("UpdateWebhook");
         DELETE one, deleteWebhook, write => One("Deleted"), "Delete an endpoint";
         POST "/v1/webhooks/{id}/rotate-secret", rotateWebhookSecret, write
-            => with_secret, "Put a new secret in force; it shows once"
+            => with_secret, "Rotate the signing secret; the new one is shown once"
             .optional_body("RotateSecret");
         POST "/v1/webhooks/{id}/test", testWebhook, write => One("DeliveryItem"), "Send a test event"
             .optional_body("TestWebhook").status(202).errors_too(&[Code::Conflict]);
         POST "/v1/webhooks/{id}/recover", recoverWebhook, write
-            => One("Recovered"), "Send again what an endpoint has missed, at most 14 days back"
+            => One("Recovered"), "Resend an endpoint's missed deliveries, at most 14 days back"
             .body("Recover").status(202).errors_too(&[Code::Conflict]);
-        GET "/v1/webhooks/events", listEventTypes, read => List("EventType"), "The event catalog";
+        GET "/v1/webhooks/events", listEventTypes, read => List("EventType"), "List the event types";
         GET "/v1/webhooks/stream", followEvents, read
             => Answer::Events, "Follow the account's events, with or without endpoints"
             .filters(vec![last_event_id()])
@@ -57,7 +57,7 @@ pub(super) fn operations() -> Vec<Operation> {
         GET "/v1/webhooks/deliveries/{id}", getDelivery, read
             => One("Delivery"), "Read a delivery with its payload and attempts";
         POST "/v1/webhooks/deliveries/{id}/redeliver", redeliver, write
-            => One("DeliveryItem"), "Ask for one more attempt"
+            => One("DeliveryItem"), "Redeliver once more"
             .optional_body("Nothing").status(202).errors_too(&[Code::Conflict]);
     }
 }

@@ -12,7 +12,7 @@ pub(super) fn operations() -> Vec<Operation> {
     operations! {
         GET path, getWidget, Access::Scope(Scope::AgentsRead) => Answer::One("Widget"), "Read an agent's widget";
         PUT path, setWidget, Access::Scope(Scope::AgentsWrite)
-            => Answer::One("Widget"), "Set which web pages may talk to an agent"
+            => Answer::One("Widget"), "Set an agent's widget"
             .body("SetWidget").errors_too(&[Code::Conflict, Code::UnsupportedRuntime]);
     }
 }
