@@ -452,28 +452,20 @@ mod tests {
 
     fn options(command: &clap::Command, heading: Option<&str>) -> Vec<String> {
         let shown = command.get_arguments().filter(|arg| {
-            let is_own = !matches!(arg.get_id().as_str(), "help" | "version");
+            let is_own = !matches!(arg.get_id().as_str(), "help" | "version" | "json");
             is_own && !arg.is_hide_set() && arg.get_help_heading() == heading
         });
-        let row = |arg: &clap::Arg| {
+        let item = |arg: &clap::Arg| {
             let mut arg = arg.clone();
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
             arg = arg.help("");
-            let name = arg.to_string().replace('|', "\\|");
-            format!("| `{name}` | {} |", help.replace('|', "\\|"))
+            format!("- `{arg}`: {help}")
         };
-        let mut rows: Vec<String> = shown.map(row).collect();
-        if !rows.is_empty() {
-            rows.splice(
-                0..0,
-                [
-                    "".to_owned(),
-                    "| Option | |".to_owned(),
-                    "|---|---|".to_owned(),
-                ],
-            );
+        let mut items: Vec<String> = shown.map(item).collect();
+        if !items.is_empty() {
+            items.insert(0, String::new());
         }
-        rows
+        items
     }
 
     /// The page of the command line.
@@ -484,8 +476,8 @@ mod tests {
         let mut lines = vec![
             "# Command line".to_owned(),
             String::new(),
-            "A failure is one sentence on standard error and exit code 1; a line that is not understood is exit code 2. With".to_owned(),
-            "`--json` the answer is JSON on standard output. Logs go to standard error. This page is written from the code.".to_owned(),
+            "A failure is one sentence on standard error and exit code 1; an invalid command line is exit code 2. Logs go to standard".to_owned(),
+            "error. Commands that print a result take `--json` and then print JSON on standard output.".to_owned(),
             String::new(),
             "Operators' commands take these options, before or behind the command:".to_owned(),
         ];
