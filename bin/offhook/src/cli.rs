@@ -509,9 +509,7 @@ mod tests {
                 String::new(),
                 format!("{}.", about.trim_end_matches('.')),
                 String::new(),
-                "```sh".to_owned(),
-                (*example).to_owned(),
-                "```".to_owned(),
+                format!("    {example}"),
             ]);
             lines.extend(options(leaf, None));
         }
