@@ -508,9 +508,10 @@ mod tests {
                 format!("## `{path}`"),
                 String::new(),
                 format!("{}.", about.trim_end_matches('.')),
-                String::new(),
-                format!("    {example}"),
             ]);
+            if *example != path {
+                lines.extend([String::new(), format!("    {example}")]);
+            }
             lines.extend(options(leaf, None));
         }
         lines.join("\n") + "\n"
