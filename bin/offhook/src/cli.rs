@@ -505,9 +505,7 @@ mod tests {
                 .expect("an example");
             lines.extend([
                 String::new(),
-                format!("## `{path}`"),
-                String::new(),
-                format!("{}.", about.trim_end_matches('.')),
+                format!("## `{path}`: {}", about.trim_end_matches('.')),
             ]);
             if *example != path {
                 lines.extend([String::new(), format!("    {example}")]);
