@@ -61,8 +61,11 @@ macro_rules! vocabulary {
 pub(crate) use vocabulary;
 
 /// A closed set of words.
-pub(crate) trait Vocabulary: ::std::str::FromStr + 'static {
+pub trait Vocabulary: ::std::str::FromStr + 'static {
+    /// All words for error messages: `a`, `b` or `c`.
     fn choices() -> String;
+
+    /// All words.
     fn words() -> Vec<&'static str>;
 }
 

@@ -13,9 +13,6 @@ mod tests;
 
 use crate::json::{FieldError, Json, JsonError, Result, Rule, item_path, member_path};
 
-use definition::Section as _;
-
-pub use definition::{Member, Shape};
 pub use language::is_bcp47_shape;
 pub use sections::{
     AgentConfig, Audio, CallingHours, Conversation, DynamicVariable, KnowledgeBase, KnowledgeMode,
@@ -126,11 +123,5 @@ impl AgentConfig {
             language: language.to_owned(),
             ..Self::default()
         }
-    }
-
-    /// The members of a configuration, in the documented order, without `version`.
-    #[must_use]
-    pub const fn members() -> &'static [Member] {
-        Self::MEMBERS
     }
 }

@@ -23,12 +23,13 @@ mod voice;
 mod webhook;
 mod whatsapp;
 
+pub mod body;
 pub mod config;
 pub mod json;
 pub mod metadata;
 pub mod tool;
 
-pub use agent::{AgentStatus, Runtime};
+pub use agent::{AgentStatus, Runtime, Vocabulary};
 pub use analysis::AnalysisStatus;
 pub use batch::{BatchStatus, PausedReason, RecipientStatus};
 pub use billing::{InvoiceStatus, TransactionType};

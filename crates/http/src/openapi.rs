@@ -1,6 +1,7 @@
 //! The API as an OpenAPI document. Tests compare its operations with the routes, its error codes with the table, and
 //! every response that the tests receive with its schemas.
 
+mod body;
 mod examples;
 mod operations;
 mod parts;

@@ -10,6 +10,8 @@ mod versions;
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
+use offhook_domain::body;
+use offhook_domain::body::{Body as _, Integer, Optional, Text};
 use offhook_domain::json::{FieldError, Fields, Json, Rule};
 use offhook_domain::{
     AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, JsonError, Runtime,
@@ -41,6 +43,15 @@ pub struct AgentView {
 
 #[derive(Clone)]
 pub struct Agents(Arc<Shared>, Voices);
+
+body! {
+    /// `POST /v1/agents/{id}/publish`.
+    #[derive(Debug)]
+    pub PublishAgent {
+        version: Option<i64>, Optional(Integer(1..=i64::from(i32::MAX))), "The version to publish (default: the latest). Publish an older one to roll back.";
+        note: Option<String>, Optional(Text(0..=500)), "A note about the version, at most 500 characters.";
+    }
+}
 
 #[boxed]
 impl Agents {
@@ -254,10 +265,7 @@ impl Agents {
     /// Publishes a version, so that it serves calls: `{version?, note?}`. An older version is a rollback. Refuses a
     /// configuration that cannot hold a call, and names its field.
     pub async fn publish(&self, account: AccountId, id: AgentId, body: &Json) -> Result<AgentView> {
-        let mut fields = Fields::of(body, "")?;
-        let version = fields.optional_integer("version", 1..=i64::from(i32::MAX))?;
-        let note = fields.optional_string("note", 0..=500)?.map(str::to_owned);
-        fields.finish()?;
+        let PublishAgent { version, note } = PublishAgent::of(body, &())?;
         let version = version.and_then(|version| i32::try_from(version).ok());
         for _ in 0..TRIES {
             let agent = self.0.store.agent(account, id).await?;

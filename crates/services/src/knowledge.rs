@@ -17,7 +17,9 @@ mod vectors;
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
-use offhook_domain::json::{FieldError, Fields, Json, Rule};
+use offhook_domain::body;
+use offhook_domain::body::{Body as _, Change, Clearable, Id, Name};
+use offhook_domain::json::{FieldError, Json, Rule};
 use offhook_domain::{AccountId, DocumentId, DocumentStatus, FolderId};
 use offhook_failpoints as failpoints;
 use offhook_storage::{
@@ -32,8 +34,9 @@ use crate::{Page, PageRequest, Refusal, Shared};
 pub(crate) use agent::{AgentKnowledge, SEARCH, WithSearch};
 pub use content::{DocumentFile, NewContent};
 pub use document_worker::DocumentWorker;
+pub use folders::{CreateFolder, UpdateFolder};
 pub(crate) use meaning::Meaning;
-pub use search::SearchHit;
+pub use search::{SearchHit, SearchKnowledge};
 pub(crate) use selection::named;
 
 /// Characters of a document's name.
@@ -51,6 +54,15 @@ pub struct Deleted {
 
 #[derive(Clone)]
 pub struct Knowledge(pub(crate) Arc<Shared>);
+
+body! {
+    /// `PATCH /v1/knowledge/documents/{id}`.
+    #[derive(Debug)]
+    pub UpdateDocument {
+        name: Option<String>, Change(Name(*NAME.end())), "The name, 1 to 255 characters.";
+        folder_id: Option<Option<FolderId>>, Clearable(Id::of()), "The folder; null: none.";
+    }
+}
 
 #[boxed]
 impl Knowledge {
@@ -130,19 +142,14 @@ impl Knowledge {
         id: DocumentId,
         body: &Json,
     ) -> Result<Document> {
-        if matches!(body.get("name"), Some(Json::Null)) {
-            return Err(FieldError::new("name", Rule::Null).into());
-        }
-        let mut fields = Fields::of(body, "")?;
-        let mut change = DocumentChange::default();
-        if let Some(text) = fields.optional_string("name", NAME)? {
-            let name = content::name(text, &fields)?;
-            change.name = Some((name.to_owned(), fold(name)));
-        }
-        let names_folder = body.get("folder_id").is_some();
-        let folder = content::folder(&mut fields)?;
-        fields.finish()?;
-        change.folder = names_folder.then_some(folder);
+        let sent = UpdateDocument::of(body, &())?;
+        let change = DocumentChange {
+            name: sent.name.map(|name| {
+                let folded = fold(&name);
+                (name, folded)
+            }),
+            folder: sent.folder_id,
+        };
         if change.name.is_none() && change.folder.is_none() {
             return self.document(account, id).await;
         }

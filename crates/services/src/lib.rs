@@ -58,6 +58,14 @@ mod whatsapp;
 mod widgets;
 mod workers;
 
+/// The bodies of requests, as they are defined beside their use cases.
+pub mod bodies {
+    pub use crate::agents::PublishAgent;
+    pub use crate::knowledge::{CreateFolder, SearchKnowledge, UpdateDocument, UpdateFolder};
+    pub use crate::numbers::{CreatePhoneNumber, UpdatePhoneNumber};
+    pub use crate::webhooks::{CreateWebhook, Recover, RotateSecret, TestWebhook, UpdateWebhook};
+}
+
 pub use accounts::Accounts;
 pub use agents::{AgentVersionView, AgentView, Agents};
 pub use analyses::{Analyses, AnalysisSchemaView};

@@ -3,10 +3,11 @@
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
-use offhook_domain::json::{FieldError, Fields, Json, Rule};
+use offhook_domain::body;
+use offhook_domain::body::{Body as _, Change, Clearable, Id, Optional, Phone, Required, Text};
+use offhook_domain::json::{FieldError, Json, Rule};
 use offhook_domain::{
-    AccountId, AgentId, CredentialProvider, E164, E164Error, FailureReason, NumberProvider,
-    PhoneNumberId,
+    AccountId, AgentId, CredentialProvider, E164, FailureReason, NumberProvider, PhoneNumberId,
 };
 use offhook_engine::ports::DialError;
 use offhook_storage::{NumberChange, NumberWrite, PhoneNumber, StoreError, mint};
@@ -15,6 +16,25 @@ use crate::error::{Result, UseCaseError};
 use crate::{Page, PageRequest, Refusal, Shared};
 
 const LABEL: std::ops::RangeInclusive<usize> = 0..=120;
+
+body! {
+    /// `POST /v1/phone-numbers`.
+    #[derive(Debug)]
+    pub CreatePhoneNumber {
+        phone_number: E164, Required(Phone), "An available number of the simulated network, +15005550000 to +15005559999.";
+        label: Option<String>, Optional(Text(LABEL)), "A label, at most 120 characters.";
+        agent_id: Option<AgentId>, Optional(Id::of()), "The agent to assign.";
+    }
+}
+
+body! {
+    /// `PATCH /v1/phone-numbers/{id}`.
+    #[derive(Debug)]
+    pub UpdatePhoneNumber {
+        label: Option<String>, Change(Text(LABEL)), "A label, at most 120 characters.";
+        agent_id: Option<Option<AgentId>>, Clearable(Id::of()), "The agent to assign; null unassigns.";
+    }
+}
 
 /// The result of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,32 +73,22 @@ impl Numbers {
 
     /// Takes a number of the simulated network: `{phone_number, label?, agent_id?}`.
     pub async fn create(&self, account: AccountId, body: &Json) -> Result<PhoneNumber> {
-        let mut fields = Fields::of(body, "")?;
-        let number: E164 = fields
-            .required_string("phone_number", 1..=64)?
-            .parse()
-            .map_err(|error: E164Error| fields.fault("phone_number", error))?;
-        let label = fields.optional_string("label", LABEL)?.unwrap_or_default();
-        let agent_id = fields
-            .optional_string("agent_id", 0..=64)?
-            .map(|text| agent_id(&fields, text))
-            .transpose()?;
-        fields.finish()?;
+        let sent = CreatePhoneNumber::of(body, &())?;
         self.check_network()?;
         if !self.are_given_freely() {
             return Err(UseCaseError::Conflict(Refusal::NumbersByImport));
         }
-        if !self.0.network.gives(&number) {
+        if !self.0.network.gives(&sent.phone_number) {
             return Err(UseCaseError::Conflict(Refusal::NumberNotListed));
         }
         let at = self.0.clock.now();
         let number = PhoneNumber {
             id: mint(at),
             account_id: account,
-            phone_number: number,
-            label: label.to_owned(),
+            phone_number: sent.phone_number,
+            label: sent.label.unwrap_or_default(),
             provider: NumberProvider::Simulator,
-            agent_id,
+            agent_id: sent.agent_id,
             created_at: at,
             updated_at: at,
             is_proven: true,
@@ -196,19 +206,11 @@ impl Numbers {
         id: PhoneNumberId,
         body: &Json,
     ) -> Result<PhoneNumber> {
-        let mut fields = Fields::of(body, "")?;
-        let mut change = NumberChange::default();
-        if matches!(body.get("label"), Some(Json::Null)) {
-            return Err(fields.fault("label", Rule::Null).into());
-        }
-        change.label = fields.optional_string("label", LABEL)?.map(str::to_owned);
-        if matches!(body.get("agent_id"), Some(Json::Null)) {
-            fields.take("agent_id");
-            change.agent = Some(None);
-        } else if let Some(text) = fields.optional_string("agent_id", 0..=64)? {
-            change.agent = Some(Some(agent_id(&fields, text)?));
-        }
-        fields.finish()?;
+        let sent = UpdatePhoneNumber::of(body, &())?;
+        let change = NumberChange {
+            label: sent.label,
+            agent: sent.agent_id,
+        };
         if change.label.is_none() && change.agent.is_none() {
             return self.get(account, id).await;
         }
@@ -254,11 +256,6 @@ fn not_received(provider: CredentialProvider, error: DialError) -> UseCaseError 
          import them again"
             .to_owned(),
     )
-}
-
-fn agent_id(fields: &Fields<'_>, text: &str) -> Result<AgentId, FieldError> {
-    text.parse()
-        .map_err(|_| fields.fault("agent_id", Rule::Uuid))
 }
 
 fn written(write: NumberWrite) -> Result<PhoneNumber> {

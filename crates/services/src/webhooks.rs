@@ -9,9 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use offhook_domain::json::{Fault, FieldError, Fields, Json, Rule};
+use offhook_domain::body;
+use offhook_domain::body::{
+    Body as _, Change, Clearable, Form, Instant, Integer, Like, Optional, Required, Text, Word,
+};
+use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{AccountId, DeliveryId, EndpointId, EventType, Timestamp};
-use offhook_egress::TargetUrl;
+use offhook_egress::{Policy, TargetUrl};
 use offhook_signing::SigningSecret;
 use offhook_storage::{
     AccountEvent, BODIES_KEPT, Delivery, DeliveryFilter, DeliveryStory, Endpoint, EndpointChange,
@@ -39,6 +43,77 @@ const RECOVER_AT_MOST: Duration = BODIES_KEPT;
 const CANCELLING_AT_MOST: Duration = Duration::from_secs(2);
 
 const DESCRIPTION: std::ops::RangeInclusive<usize> = 0..=500;
+
+body! {
+    /// `POST /v1/webhooks`.
+    #[derive(Debug)]
+    pub CreateWebhook(policy: Policy = &Policy::default()) {
+        url: String, Required(target(*policy)), "The URL that receives events: public https, at most 2,048 characters.";
+        description: Option<String>, Optional(Text(DESCRIPTION)), "A note, at most 500 characters.";
+    }
+}
+
+body! {
+    /// `PATCH /v1/webhooks/{id}`.
+    #[derive(Debug)]
+    pub UpdateWebhook(policy: Policy = &Policy::default()) {
+        url: Option<String>, Change(target(*policy)), "The URL that receives events: public https, at most 2,048 characters.";
+        description: Option<Option<String>>, Clearable(Text(DESCRIPTION)), "A note, at most 500 characters.";
+        status: Option<EndpointStatus>, Change(Word::of()), "`disabled` cancels pending deliveries. After `enabled`, `recover` sends missed ones.";
+    }
+}
+
+body! {
+    /// `POST /v1/webhooks/{id}/rotate-secret`.
+    #[derive(Debug)]
+    pub RotateSecret {
+        overlap_hours: Option<i64>, Optional(Integer(0..=168)), "Hours during which the old secret also signs, 0 to 168 (default 0).";
+    }
+}
+
+body! {
+    /// `POST /v1/webhooks/{id}/test`.
+    #[derive(Debug)]
+    pub TestWebhook {
+        r#type: Option<EventType>, Optional(Word::of()), "The event to send (default `call.completed`).";
+    }
+}
+
+body! {
+    /// `POST /v1/webhooks/{id}/recover`.
+    #[derive(Debug)]
+    pub Recover(now: Timestamp = &Timestamp::from_micros(0)) {
+        since: Timestamp, Required(Like(Instant, since(*now))), "ISO 8601, at most 14 days back: undelivered deliveries created since then are sent again.";
+    }
+}
+
+/// A URL that events may go to, in its normal form.
+fn target(policy: Policy) -> impl Form<Value = String> {
+    Like(
+        Text(1..=2_048),
+        move |fields: &mut Fields<'_>, name: &str| {
+            let url = fields.required_string(name, 1..=2_048)?;
+            let target = TargetUrl::parse(url, policy);
+            target
+                .map(|target| target.as_str().to_owned())
+                .map_err(|error| fields.fault(name, urls::fault(&error)))
+        },
+    )
+}
+
+/// An instant of the last 14 days.
+fn since(now: Timestamp) -> impl Fn(&mut Fields<'_>, &str) -> Result<Timestamp, FieldError> {
+    move |fields, name| {
+        let since = Instant.read(fields, name)?;
+        if since < now.minus(RECOVER_AT_MOST) {
+            return Err(fields.fault(name, "must be within the last 14 days"));
+        }
+        match since > now {
+            true => Err(fields.fault(name, "must not be in the future")),
+            false => Ok(since),
+        }
+    }
+}
 
 /// An endpoint with its secret, which is shown only here.
 #[derive(Debug, Clone)]
@@ -104,13 +179,7 @@ impl Webhooks {
 
     /// Registers an endpoint: `{url, description?}`.
     pub async fn create(&self, account: AccountId, body: &Json) -> Result<Registered> {
-        let mut fields = Fields::of(body, "")?;
-        let url = fields.required_string("url", 1..=2_048)?;
-        let url = self.target(&fields, url)?;
-        let description = fields
-            .optional_string("description", DESCRIPTION)?
-            .map(str::to_owned);
-        fields.finish()?;
+        let CreateWebhook { url, description } = CreateWebhook::of(body, &self.0.webhook_policy)?;
         let secret = self.fresh_secret()?;
         let at = self.0.clock.now();
         let endpoint = Endpoint {
@@ -152,29 +221,12 @@ impl Webhooks {
         id: EndpointId,
         body: &Json,
     ) -> Result<EndpointView> {
-        let mut fields = Fields::of(body, "")?;
-        let mut change = EndpointChange::default();
-        if let Some(url) = fields.take("url") {
-            let url = not_null(&fields, "url", url)?
-                .as_str()
-                .ok_or_else(|| fields.fault("url", Fault::NotText))?;
-            change.url = Some(self.target(&fields, url)?);
-        }
-        if matches!(body.get("description"), Some(Json::Null)) {
-            fields.take("description");
-            change.description = Some(None);
-        } else if let Some(text) = fields.optional_string("description", DESCRIPTION)? {
-            change.description = Some(Some(text.to_owned()));
-        }
-        if let Some(status) = fields.take("status") {
-            let status = not_null(&fields, "status", status)?
-                .as_str()
-                .and_then(|s| s.parse().ok());
-            change.status = Some(
-                status.ok_or_else(|| fields.fault("status", "must be `enabled` or `disabled`"))?,
-            );
-        }
-        fields.finish()?;
+        let sent = UpdateWebhook::of(body, &self.0.webhook_policy)?;
+        let change = EndpointChange {
+            url: sent.url,
+            description: sent.description,
+            status: sent.status,
+        };
         let view = self.get(account, id).await?;
         if !changes(&change, &view.endpoint) {
             return Ok(view);
@@ -225,11 +277,7 @@ impl Webhooks {
         id: EndpointId,
         body: &Json,
     ) -> Result<Registered> {
-        let mut fields = Fields::of(body, "")?;
-        let hours = fields
-            .optional_integer("overlap_hours", 0..=168)?
-            .unwrap_or(0);
-        fields.finish()?;
+        let hours = RotateSecret::of(body, &())?.overlap_hours.unwrap_or(0);
         let overlap = Duration::from_secs(u64::try_from(hours).unwrap_or(0) * 3_600);
         let secret = self.fresh_secret()?;
         let sealed = (secret.expose(), secret.prefix());
@@ -246,9 +294,7 @@ impl Webhooks {
 
     /// Sends a test event to an endpoint: `{type?}`, by default `call.completed`.
     pub async fn test(&self, account: AccountId, id: EndpointId, body: &Json) -> Result<Delivery> {
-        let mut fields = Fields::of(body, "")?;
-        let kind = fields.optional_choice::<EventType>("type", EventType::choices)?;
-        fields.finish()?;
+        let kind = TestWebhook::of(body, &())?.r#type;
         let at = self.0.clock.now();
         let event = events::test(kind.unwrap_or(EventType::CallCompleted), at);
         let sent = self.0.store.send_test_event(account, id, event, at).await?;
@@ -298,19 +344,8 @@ impl Webhooks {
 
     /// Requests one more attempt of everything that an endpoint has missed: `{since}`, at most 14 days back.
     pub async fn recover(&self, account: AccountId, id: EndpointId, body: &Json) -> Result<i64> {
-        let mut fields = Fields::of(body, "")?;
-        let since = fields.required_string("since", 1..=64)?;
-        let since = Timestamp::parse_from(since).map_err(|error| fields.fault("since", error))?;
         let now = self.0.clock.now();
-        if since < now.minus(RECOVER_AT_MOST) {
-            return Err(fields
-                .fault("since", "must be within the last 14 days")
-                .into());
-        }
-        if since > now {
-            return Err(fields.fault("since", "must not be in the future").into());
-        }
-        fields.finish()?;
+        let Recover { since } = Recover::of(body, &now)?;
         let recovering = self.0.store.recover_endpoint(account, id, since, now);
         match recovering.await? {
             Recovered::Asked(count) => {
@@ -320,13 +355,6 @@ impl Webhooks {
             Recovered::Absent => Err(UseCaseError::NotFound),
             Recovered::EndpointDisabled => Err(disabled()),
         }
-    }
-
-    /// A URL that events may go to, in its normal form.
-    fn target(&self, fields: &Fields<'_>, url: &str) -> Result<String, FieldError> {
-        TargetUrl::parse(url, self.0.webhook_policy)
-            .map(|target| target.as_str().to_owned())
-            .map_err(|error| fields.fault("url", urls::fault(&error)))
     }
 
     fn fresh_secret(&self) -> Result<SigningSecret, StoreError> {
@@ -344,12 +372,4 @@ fn changes(change: &EndpointChange, now: &Endpoint) -> bool {
 
 fn disabled() -> UseCaseError {
     UseCaseError::Conflict(Refusal::EndpointDisabled)
-}
-
-/// In a PATCH, null clears a nullable field; these fields are not nullable.
-fn not_null<'a>(fields: &Fields<'_>, name: &str, value: &'a Json) -> Result<&'a Json, FieldError> {
-    match value {
-        Json::Null => Err(fields.fault(name, Rule::Null)),
-        other => Ok(other),
-    }
 }

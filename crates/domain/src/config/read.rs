@@ -1,15 +1,10 @@
 //! Parses a configuration field by field, in the documented order.
 
-use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-use uuid::Uuid;
-
-use super::definition::Section as _;
 use super::template::is_variable_name;
-use super::{
-    AgentConfig, CallingHours, ConfigWrite, DynamicVariable, ModelRef, TimeOfDay, is_bcp47_shape,
-};
+use super::{AgentConfig, CallingHours, ConfigWrite, DynamicVariable, ModelRef, TimeOfDay};
+use crate::body::Body as _;
 use crate::json::{
     Fault, FieldError, Fields, Json, Result, Rule, check_string, item_path, member_path,
 };
@@ -32,7 +27,7 @@ const MAX_SETTINGS_BYTES: usize = 16_384;
 pub(super) fn config(json: &Json, path: &str, default_language: &str) -> Result<ConfigWrite> {
     let mut fields = Fields::of(json, path)?;
     let version = fields.optional_integer("version", 0..=i64::from(i32::MAX))?;
-    let mut config = AgentConfig::read(fields)?;
+    let mut config = AgentConfig::read(fields, &())?;
     if config.language.is_empty() {
         default_language.clone_into(&mut config.language);
     }
@@ -135,15 +130,6 @@ fn time_of_day(fields: &mut Fields<'_>, name: &str) -> Result<TimeOfDay> {
         .map_err(|_| fields.fault(name, Rule::TimeOfDay))
 }
 
-/// An optional string.
-pub(super) fn owned(
-    fields: &mut Fields<'_>,
-    name: &str,
-    chars: RangeInclusive<usize>,
-) -> Result<Option<String>> {
-    Ok(fields.optional_string(name, chars)?.map(str::to_owned))
-}
-
 /// A text with `{{variables}}`; empty by default.
 pub(super) fn template(fields: &mut Fields<'_>, name: &str, chars: usize) -> Result<String> {
     let text = fields.optional_string(name, 0..=chars)?.unwrap_or_default();
@@ -152,13 +138,6 @@ pub(super) fn template(fields: &mut Fields<'_>, name: &str, chars: usize) -> Res
         return Err(fields.fault(name, message));
     }
     Ok(text.to_owned())
-}
-
-pub(super) fn language(fields: &mut Fields<'_>, name: &str) -> Result<Option<String>> {
-    match fields.optional_string(name, 0..=usize::MAX)? {
-        Some(tag) if !is_bcp47_shape(tag) => Err(fields.fault(name, Rule::Language)),
-        tag => Ok(tag.map(str::to_owned)),
-    }
 }
 
 pub(super) fn sample_rate(fields: &mut Fields<'_>, name: &str) -> Result<Option<i64>> {
@@ -193,27 +172,6 @@ pub(super) fn list<T>(
     let items = fields.optional_array(name, 0..=most)?.unwrap_or_default();
     let path = fields.path_of(name);
     let read = |(at, item)| read(Fields::of(item, &item_path(&path, at))?);
-    items.iter().enumerate().map(read).collect()
-}
-
-/// An array of distinct UUIDs with hyphens; empty by default.
-pub(super) fn uuids(fields: &mut Fields<'_>, name: &str, most: usize) -> Result<Vec<Uuid>> {
-    let items = fields.optional_array(name, 0..=most)?.unwrap_or_default();
-    let path = fields.path_of(name);
-    let mut seen = HashSet::new();
-    let read = |(at, item): (usize, &Json)| {
-        let fault = |fault: Fault| FieldError::new(item_path(&path, at), fault);
-        let uuid = item
-            .as_str()
-            .filter(|text| text.len() == 36)
-            .and_then(|text| Uuid::try_parse(text).ok())
-            .ok_or_else(|| fault("must be a UUID (8-4-4-4-12 hexadecimal digits)".into()))?;
-        if seen.insert(uuid) {
-            Ok(uuid)
-        } else {
-            Err(fault(Rule::Twice.into()))
-        }
-    };
     items.iter().enumerate().map(read).collect()
 }
 

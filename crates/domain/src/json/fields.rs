@@ -44,6 +44,15 @@ impl<'a> Fields<'a> {
         FieldError::new(self.path_of(name), fault)
     }
 
+    /// Returns the member as sent, including null, and leaves it unread.
+    #[must_use]
+    pub fn peek(&self, name: &str) -> Option<&'a Json> {
+        self.members
+            .iter()
+            .find(|(n, _)| n == name)
+            .map(|(_, value)| value)
+    }
+
     /// Returns the member as sent, including null.
     pub fn take(&mut self, name: &str) -> Option<&'a Json> {
         let at = self.members.iter().position(|(n, _)| n == name)?;

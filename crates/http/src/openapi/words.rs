@@ -24,10 +24,10 @@ pub(super) fn describe(name: &str, schema: &mut Value) {
     if let Some(Value::Object(members)) = schema.get_mut("properties") {
         for (member, schema) in members {
             let path = format!("{name}.{member}");
-            // The members of a configuration are described where they are defined.
-            let is_described =
-                path.starts_with("AgentConfig.") && schema["description"].is_string();
-            if !is_described && let Some(text) = text(&path) {
+            // The members of bodies are described where they are defined.
+            if !schema["description"].is_string()
+                && let Some(text) = text(&path)
+            {
                 schema["description"] = text.into();
             }
             describe(&path, schema);

@@ -1,19 +1,34 @@
 //! Folders: one level, with unique names.
 
 use offhook_boxed::boxed;
-use offhook_domain::json::{Fields, Json, Rule};
+use offhook_domain::body;
+use offhook_domain::body::{Body as _, Change, Name, Required};
+use offhook_domain::json::Json;
 use offhook_domain::{AccountId, FolderId};
 use offhook_storage::{Folder, FolderMade, StoreError, mint};
 
-use super::{Knowledge, content};
+use super::Knowledge;
 use crate::casefold::fold;
 use crate::error::{Result, UseCaseError};
 use crate::{Page, PageRequest, Refusal};
 
 const FOLDERS_AT_MOST: i64 = 1_000;
 
-/// Characters of a folder's name.
-const NAME: std::ops::RangeInclusive<usize> = 1..=120;
+body! {
+    /// `POST /v1/knowledge/folders`.
+    #[derive(Debug)]
+    pub CreateFolder {
+        name: String, Required(Name(120)), "The name, 1 to 120 characters, unique regardless of case.";
+    }
+}
+
+body! {
+    /// `PATCH /v1/knowledge/folders/{id}`.
+    #[derive(Debug)]
+    pub UpdateFolder {
+        name: Option<String>, Change(Name(120)), "The name, 1 to 120 characters, unique regardless of case.";
+    }
+}
 
 #[boxed]
 impl Knowledge {
@@ -35,9 +50,7 @@ impl Knowledge {
 
     /// Creates a folder: `{name}`.
     pub async fn add_folder(&self, account: AccountId, body: &Json) -> Result<Folder> {
-        let mut fields = Fields::of(body, "")?;
-        let name = content::name(fields.required_string("name", NAME)?, &fields)?.to_owned();
-        fields.finish()?;
+        let CreateFolder { name } = CreateFolder::of(body, &())?;
         let at = self.0.clock.now();
         let folded = fold(&name);
         let folder = Folder {
@@ -59,20 +72,11 @@ impl Knowledge {
         id: FolderId,
         body: &Json,
     ) -> Result<Folder> {
-        let mut fields = Fields::of(body, "")?;
-        let name = match fields.take("name") {
-            Some(Json::Null) => return Err(fields.fault("name", Rule::Null).into()),
-            Some(_) => Some(content::name(
-                fields.required_string("name", NAME)?,
-                &fields,
-            )?),
-            None => None,
-        };
-        fields.finish()?;
-        let Some(name) = name else {
+        let Some(name) = UpdateFolder::of(body, &())?.name else {
             return self.folder(account, id).await;
         };
-        let name = (name.to_owned(), fold(name));
+        let folded = fold(&name);
+        let name = (name, folded);
         let at = self.0.clock.now();
         done(self.0.store.rename_folder(account, id, name, at).await?)
     }

@@ -9,8 +9,10 @@ use offhook_boxed::boxed;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use offhook_documents::words;
+use offhook_domain::body;
+use offhook_domain::body::{Body as _, Form, Integer, Like, Optional, Or, Required, Text, Uuids};
 use offhook_domain::json::{Fields, Json, Rule, item_path};
-use offhook_domain::{AccountId, DocumentId};
+use offhook_domain::{AccountId, DocumentId, FieldError, FolderId};
 use offhook_storage::{AccountWords, Posting, Store, StoreError};
 use tokio::time::Instant;
 
@@ -62,22 +64,24 @@ pub(super) enum Scope {
     Documents(Vec<DocumentId>),
 }
 
+body! {
+    /// `POST /v1/knowledge/search`.
+    #[derive(Debug)]
+    pub SearchKnowledge {
+        query: String, Required(Text(1..=1_000)), "The search query, 1 to 1,000 characters.";
+        top_k: i64, Or(Integer(1..=20), 4), "Maximum number of passages, 1 to 20 (default 4).";
+        doc_ids: Option<Vec<DocumentId>>, Optional(ids(DocumentId::from_uuid)), "Search only these documents.";
+        folder_ids: Option<Vec<FolderId>>, Optional(ids(FolderId::from_uuid)), "Search only these folders.";
+    }
+}
+
 #[boxed]
 impl Knowledge {
     /// Searches: `{query, top_k?, doc_ids?, folder_ids?}`. Searches the union of what is named.
     pub async fn search(&self, account: AccountId, body: &Json) -> Result<Vec<SearchHit>> {
-        let mut fields = Fields::of(body, "")?;
-        let query = fields.required_string("query", 1..=1_000)?;
-        let top_k = fields.optional_integer("top_k", 1..=20)?.unwrap_or(4);
-        let documents = ids(&mut fields, "doc_ids", DocumentId::from_uuid)?;
-        let folders = ids(
-            &mut fields,
-            "folder_ids",
-            offhook_domain::FolderId::from_uuid,
-        )?;
-        fields.finish()?;
-        let top_k = usize::try_from(top_k).unwrap_or(1);
-        let scope = match (documents, folders) {
+        let sent = SearchKnowledge::of(body, &())?;
+        let top_k = usize::try_from(sent.top_k).unwrap_or(1);
+        let scope = match (sent.doc_ids, sent.folder_ids) {
             (None, None) => Scope::All,
             (documents, folders) => {
                 let (documents, folders) =
@@ -94,26 +98,27 @@ impl Knowledge {
                 Scope::Documents(all.into_iter().collect())
             }
         };
-        Ok(search(&self.0, account, query, top_k, scope).await?)
+        Ok(search(&self.0, account, &sent.query, top_k, scope).await?)
     }
 }
 
-fn ids<Id>(
-    fields: &mut Fields<'_>,
-    name: &str,
-    id: fn(uuid::Uuid) -> Id,
-) -> Result<Option<Vec<Id>>> {
-    let path = fields.path_of(name);
-    let Some(items) = fields.optional_array(name, 0..=MAX_NAMED)? else {
-        return Ok(None);
-    };
-    let read = items.iter().enumerate().map(|(at, item)| {
-        let uuid = item.as_str().filter(|text| text.len() == 36);
-        let uuid = uuid.and_then(|text| uuid::Uuid::try_parse(text).ok());
-        let fault = || offhook_domain::FieldError::new(item_path(&path, at), Rule::Uuid);
-        uuid.map(id).ok_or_else(fault)
-    });
-    Ok(Some(read.collect::<Result<_, _>>()?))
+/// Ids of documents or folders; the same one may be there twice.
+fn ids<T>(of: fn(uuid::Uuid) -> T) -> impl Form<Value = Vec<T>> {
+    Like(
+        Uuids(MAX_NAMED),
+        move |fields: &mut Fields<'_>, name: &str| {
+            let path = fields.path_of(name);
+            let items = fields.optional_array(name, 0..=MAX_NAMED)?;
+            let read = |(at, item): (usize, &Json)| {
+                let uuid = item.as_str().filter(|text| text.len() == 36);
+                let uuid = uuid.and_then(|text| uuid::Uuid::try_parse(text).ok());
+                let fault = || FieldError::new(item_path(&path, at), Rule::Uuid);
+                uuid.map(of).ok_or_else(fault)
+            };
+            let items = items.unwrap_or_default().iter().enumerate();
+            items.map(read).collect()
+        },
+    )
 }
 
 /// The `top_k` best matches of the query, best first: by words, and by meaning if available.

@@ -1,14 +1,16 @@
 //! Agents.
 
-use offhook_domain::config::{Member, Shape};
+use offhook_domain::body::Body as _;
 use offhook_domain::{AgentConfig, AgentStatus, Runtime, Scope};
+use offhook_services::bodies;
 use serde_json::{Value, json};
 
+use super::super::body;
 use super::super::operations::{Access, Answer, Operation, operations, query};
 use super::super::reference;
 use super::super::schemas::{
-    Members, any_object, array, boolean, instant, integer, map, nullable, number, object,
-    properties, request, string, text, uuid, variable, words,
+    Members, any_object, array, boolean, instant, integer, map, nullable, object, properties,
+    request, string, text, uuid, variable, words,
 };
 use crate::Code;
 use crate::openapi::Shape as _;
@@ -84,54 +86,21 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("config", reference("AgentConfig")),
         ("expected_version", version),
     ];
-    let publish_agent = [
-        (
-            "version",
-            nullable(json!({"type": "integer", "minimum": 1})),
-        ),
-        ("note", nullable(text(500))),
-    ];
     vec![
         ("AgentItem", agent(false)),
         ("Agent", full),
         ("AgentConfig", config()),
         ("CreateAgent", request(&["name", "language"], &create_agent)),
         ("UpdateAgent", request(&[], &update_agent)),
-        ("PublishAgent", request(&[], &publish_agent)),
+        ("PublishAgent", body::request::<bodies::PublishAgent>()),
     ]
 }
 
 /// The agent config object. A write may omit any member, so none is required.
 fn config() -> Value {
-    let mut members = vec![("version".to_owned(), integer())];
-    members.extend(described(AgentConfig::members()));
-    json!({"type": "object", "properties": serde_json::Map::from_iter(members)})
-}
-
-fn described(members: &[Member]) -> impl Iterator<Item = (String, Value)> {
-    members.iter().map(|member| {
-        let mut schema = shape(member);
-        schema["description"] = member.about.into();
-        (member.name.to_owned(), schema)
-    })
-}
-
-fn shape(member: &Member) -> Value {
-    match member.shape {
-        Shape::Line | Shape::Text => nullable(string()),
-        Shape::Number => number(),
-        Shape::Integer => integer(),
-        Shape::NullableInteger => nullable(integer()),
-        Shape::Flag => boolean(),
-        Shape::Word(choices) => words(&choices()),
-        Shape::Object => any_object(),
-        Shape::Uuids => array(uuid()),
-        Shape::Section(members) => {
-            let properties: serde_json::Map<String, Value> = described(members).collect();
-            json!({"type": "object", "properties": properties})
-        }
-        Shape::Other => rows(member.name),
-    }
+    let mut config = body::properties(AgentConfig::members(), &rows);
+    config.insert("version".to_owned(), integer());
+    json!({"type": "object", "properties": config})
 }
 
 /// The members with a reader of their own.

@@ -1,8 +1,10 @@
 //! Knowledge documents, folders and search.
 
 use offhook_domain::{DocumentStatus, Scope};
+use offhook_services::bodies;
 use serde_json::{Value, json};
 
+use super::super::body;
 use super::super::operations::{Access, Answer, Operation, operations, query};
 use super::super::reference;
 use super::super::schemas::{
@@ -81,15 +83,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     ];
     let binary = json!({"type": "string", "format": "binary"});
     let upload = [("file", binary), ("name", text(255)), ("folder_id", uuid())];
-    let update = [("name", text(255)), ("folder_id", nullable(uuid()))];
     let deletion = [("id", uuid()), ("deleted", boolean())];
-    let top_k = json!({"type": ["integer", "null"], "minimum": 1, "maximum": 20});
-    let search = [
-        ("query", text(1_000)),
-        ("top_k", top_k),
-        ("doc_ids", nullable(array(uuid()))),
-        ("folder_ids", nullable(array(uuid()))),
-    ];
     let document_deletion = [
         &deletion[..],
         &[("agents_affected", array(AffectedAgent::shape()))],
@@ -102,13 +96,16 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("Document", DocumentBody::shape()),
         ("CreateDocument", request(&["name"], &create)),
         ("UploadDocument", request(&["file"], &upload)),
-        ("UpdateDocument", request(&[], &update)),
+        ("UpdateDocument", body::request::<bodies::UpdateDocument>()),
         ("DocumentDeletion", object(&document_deletion)),
         ("Folder", FolderBody::shape()),
-        ("CreateFolder", request(&["name"], &[("name", text(120))])),
-        ("UpdateFolder", request(&[], &[("name", text(120))])),
+        ("CreateFolder", body::request::<bodies::CreateFolder>()),
+        ("UpdateFolder", body::request::<bodies::UpdateFolder>()),
         ("FolderDeletion", object(&folder_deletion)),
-        ("SearchKnowledge", request(&["query"], &search)),
+        (
+            "SearchKnowledge",
+            body::request::<bodies::SearchKnowledge>(),
+        ),
         ("KnowledgeHit", HitBody::shape()),
         ("KnowledgeHits", object(&knowledge_hits)),
     ]

@@ -1,10 +1,12 @@
 //! Phone numbers.
 
 use offhook_domain::Scope;
+use offhook_services::bodies;
 use serde_json::Value;
 
+use super::super::body;
 use super::super::operations::{Access, Answer, Operation, operations, query};
-use super::super::schemas::{e164, nullable, request, text, uuid};
+use super::super::schemas::uuid;
 use crate::Code;
 use crate::openapi::Shape;
 use crate::wire::number::{ImportedBody, NumberBody};
@@ -30,16 +32,16 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let create = [
-        ("phone_number", e164()),
-        ("label", nullable(text(120))),
-        ("agent_id", nullable(uuid())),
-    ];
-    let update = [("label", text(120)), ("agent_id", nullable(uuid()))];
     vec![
         ("PhoneNumber", NumberBody::shape()),
-        ("CreatePhoneNumber", request(&["phone_number"], &create)),
+        (
+            "CreatePhoneNumber",
+            body::request::<bodies::CreatePhoneNumber>(),
+        ),
         ("PhoneNumbersImported", ImportedBody::shape()),
-        ("UpdatePhoneNumber", request(&[], &update)),
+        (
+            "UpdatePhoneNumber",
+            body::request::<bodies::UpdatePhoneNumber>(),
+        ),
     ]
 }

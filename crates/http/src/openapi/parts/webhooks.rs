@@ -1,16 +1,18 @@
 //! Webhook endpoints and deliveries.
 
 use offhook_domain::{EventType, FailureReason, Scope, TerminationReason};
-use offhook_services::store::{DeliveryState, EndpointStatus};
+use offhook_services::bodies;
+use offhook_services::store::DeliveryState;
 use serde_json::{Value, json};
 
+use super::super::body;
 use super::super::operations::{
     Access, Answer, Operation, last_event_id, operations, period, query,
 };
 use super::super::reference;
 use super::super::schemas::{
-    Members, array, boolean, e164, event_name, instant, integer, map, nullable, object, request,
-    string, text, uuid, variable, with, words,
+    Members, array, boolean, e164, event_name, instant, integer, map, nullable, object, string,
+    uuid, variable, with, words,
 };
 use crate::Code;
 use crate::openapi::Shape;
@@ -102,23 +104,15 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("description", string()),
         ("example", reference("Event")),
     ];
-    let hours = json!({"type": ["integer", "null"], "minimum": 0, "maximum": 168});
-    let update = [
-        ("url", text(2048)),
-        ("description", nullable(text(500))),
-        ("status", words(EndpointStatus::ALL)),
-    ];
-    let create = [("url", text(2048)), ("description", nullable(text(500)))];
-    let test_webhook = [("type", nullable(words(EventType::ALL)))];
     let mut schemas = vec![
         ("Webhook", EndpointBody::shape()),
         ("WebhookWithSecret", with(EndpointBody::shape(), &secret)),
-        ("CreateWebhook", request(&["url"], &create)),
-        ("UpdateWebhook", request(&[], &update)),
+        ("CreateWebhook", body::request::<bodies::CreateWebhook>()),
+        ("UpdateWebhook", body::request::<bodies::UpdateWebhook>()),
         ("Deleted", object(&[("id", uuid()), ("deleted", boolean())])),
-        ("RotateSecret", request(&[], &[("overlap_hours", hours)])),
-        ("TestWebhook", request(&[], &test_webhook)),
-        ("Recover", request(&["since"], &[("since", string())])),
+        ("RotateSecret", body::request::<bodies::RotateSecret>()),
+        ("TestWebhook", body::request::<bodies::TestWebhook>()),
+        ("Recover", body::request::<bodies::Recover>()),
         ("Recovered", object(&[("count", integer())])),
         ("DeliveryItem", DeliveryBody::shape()),
         ("Delivery", with(DeliveryBody::shape(), &story)),

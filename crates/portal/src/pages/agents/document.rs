@@ -7,7 +7,7 @@ mod tests;
 use std::sync::LazyLock;
 
 use offhook_domain::AgentConfig;
-use offhook_domain::config::{Member, Shape};
+use offhook_domain::body::{Body as _, Member, Shape};
 use offhook_domain::json::{Fault, FieldError, Json, Rule, item_path, member_path};
 
 use crate::fields::Fields;
@@ -34,20 +34,20 @@ static MEMBERS: LazyLock<Vec<(String, Kind)>> = LazyLock::new(|| {
     found
 });
 
-fn add_members(found: &mut Vec<(String, Kind)>, before: &str, members: &[Member]) {
+fn add_members(found: &mut Vec<(String, Kind)>, before: &str, members: Vec<Member>) {
     for member in members {
         let path = format!("{before}{}", member.name);
         let kind = match member.shape {
-            Shape::Line | Shape::Word(_) => Kind::Line,
-            Shape::Text => Kind::Text,
-            Shape::Number | Shape::Integer | Shape::NullableInteger => Kind::Number,
+            Shape::Text { is_long: true, .. } => Kind::Text,
+            Shape::Text { .. } | Shape::Word(_) => Kind::Line,
+            Shape::Number { .. } | Shape::Integer { .. } | Shape::SampleRate => Kind::Number,
             Shape::Flag => Kind::Tick,
             Shape::Object => Kind::Object,
             Shape::Section(members) => {
                 add_members(found, &format!("{path}."), members);
                 continue;
             }
-            Shape::Uuids | Shape::Other => continue,
+            Shape::Uuid | Shape::Uuids | Shape::Phone | Shape::Instant | Shape::Other => continue,
         };
         found.push((path, kind));
     }
