@@ -233,7 +233,7 @@ macro_rules! body {
 
             fn members() -> ::std::vec::Vec<$crate::body::Member> {
                 $(let $context: &$of = $none;)?
-                ::std::vec![$($crate::body::member::<$type, _>(stringify!($name), &$reader, $about)),+]
+                ::std::vec![$($crate::body::member::<$type, _>($crate::body::name(stringify!($name)), &$reader, $about)),+]
             }
 
             fn read(
@@ -243,7 +243,9 @@ macro_rules! body {
                 $(let $context = context;)?
                 let _ = context;
                 let read = Self { $(
-                    $name: $crate::body::Read::<$type>::read(&$reader, &mut fields, stringify!($name))?,
+                    $name: $crate::body::Read::<$type>::read(
+                        &$reader, &mut fields, $crate::body::name(stringify!($name)),
+                    )?,
                 )+ };
                 fields.finish()?;
                 Ok(read)
@@ -252,6 +254,13 @@ macro_rules! body {
     };
     (@type) => { () };
     (@type $of:ty) => { $of };
+}
+
+/// The name of a member, which may be a word of the language.
+#[doc(hidden)]
+#[must_use]
+pub fn name(written: &'static str) -> &'static str {
+    written.strip_prefix("r#").unwrap_or(written)
 }
 
 /// A member of a definition.

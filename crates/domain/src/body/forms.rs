@@ -112,11 +112,11 @@ forms! {
         let path = fields.path_of(name);
         let mut seen = HashSet::new();
         let read = |(at, item): (usize, &Json)| {
-            let fault = |rule: Rule| FieldError::new(item_path(&path, at), rule);
+            let fault = |fault: Fault| FieldError::new(item_path(&path, at), fault);
             let uuid = item.as_str().filter(|text| text.len() == 36);
             let uuid = uuid.and_then(|text| uuid::Uuid::try_parse(text).ok());
-            let uuid = uuid.ok_or_else(|| fault(Rule::Uuid))?;
-            seen.insert(uuid).then_some(uuid).ok_or_else(|| fault(Rule::Twice))
+            let uuid = uuid.ok_or_else(|| fault("must be a UUID (8-4-4-4-12 hexadecimal digits)".into()))?;
+            seen.insert(uuid).then_some(uuid).ok_or_else(|| fault(Rule::Twice.into()))
         };
         items.iter().enumerate().map(read).collect()
     };
