@@ -9,7 +9,7 @@ mod whatsapp;
 
 use actix_web::http::header::HeaderMap;
 
-use crate::routes::Endpoint;
+use crate::endpoint::Endpoint;
 
 pub(crate) fn routes() -> Vec<Endpoint> {
     [legacy::routes(), twilio::routes(), whatsapp::routes()]

@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::Code;
 use examples::Examples;
 use operations::{Access, Answer, Operation};
+use schemas::reference;
 
 pub(crate) use schemas::object;
 pub(crate) use shape::{Shape, shape_of_member, shape_of_value};
@@ -25,7 +26,7 @@ pub(crate) use shape::{Shape, shape_of_member, shape_of_value};
 pub fn document() -> Value {
     let examples = Examples::load();
     let mut paths: Map<String, Value> = Map::new();
-    for operation in operations::all() {
+    for operation in parts::operations() {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         if let Value::Object(methods) = path {
             methods.insert(
@@ -56,10 +57,23 @@ pub fn document() -> Value {
                 },
             },
             "headers": headers(),
-            "schemas": schemas::all(),
+            "schemas": all_schemas(),
             "examples": examples.errors(),
         },
     })
+}
+
+/// Every schema by its name.
+fn all_schemas() -> Map<String, Value> {
+    let mut all = vec![
+        ("Error", schemas::error()),
+        ("Nothing", schemas::request(&[], &[])),
+    ];
+    all.extend(parts::schemas());
+    for (name, schema) in &mut all {
+        words::describe(name, schema);
+    }
+    schemas::properties(&all)
 }
 
 /// The events that the service sends to an account's endpoints.
@@ -274,10 +288,6 @@ fn header_references(names: &[&str]) -> Value {
         ((*name).to_owned(), reference)
     });
     Value::Object(references.collect())
-}
-
-fn reference(schema: &str) -> Value {
-    json!({"$ref": format!("#/components/schemas/{schema}")})
 }
 
 #[cfg(test)]

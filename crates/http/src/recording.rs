@@ -8,8 +8,8 @@ use offhook_domain::ConversationId;
 use offhook_services::Recording;
 
 use crate::ApiError;
-use crate::body::FromBody;
 use crate::reply::Reply;
+use crate::request::body::FromBody;
 
 /// The range headers of the request; a GET has no body.
 #[derive(Debug, Default)]

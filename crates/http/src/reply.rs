@@ -2,12 +2,13 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::LOCATION;
+use actix_web::http::header::{HeaderName, LOCATION};
 use offhook_services::PlacedReply;
 use serde::Serialize;
 
 use crate::ApiError;
-use crate::edge::IDEMPOTENT_REPLAYED;
+
+const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 pub(crate) type Reply = Result<HttpResponse, ApiError>;
 

@@ -16,7 +16,7 @@ use actix_web::rt::net::TcpStream;
 use actix_web::{App, Error, web};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::connection::{Connection, Placed};
+use crate::edge::connection::{Connection, Placed};
 use crate::edge::edge;
 use crate::{HttpState, routes};
 
@@ -60,9 +60,9 @@ pub fn serve(listener: TcpListener, state: HttpState, workers: usize) -> std::io
     let server = builder(workers);
     let stopping = server.graceful_shutdown_signal();
     let server = server.listen("http", listener, move || {
-        let places = state.clone();
+        let admitting = state.clone();
         fn_service(move |io: TcpStream| {
-            let placed = Placed::admit(io, &places);
+            let placed = Placed::admit(io, &admitting.places, &admitting.limits);
             async move {
                 let io = placed?;
                 let peer = io.peer();
@@ -88,15 +88,18 @@ pub fn serve_https(
     let server = server.listen("https", listener, move || {
         let mut acceptor = Acceptor::new(tls.clone());
         acceptor.set_handshake_timeout(limits.0);
-        let places = state.clone();
-        fn_service(move |io: TcpStream| ready(Placed::admit(io, &places).map_err(TlsError::Tls)))
-            .and_then(acceptor)
-            .map_err(TlsError::into_service_error)
-            .map(move |io: TlsStream<Placed>| {
-                let peer = io.get_ref().0.peer();
-                (Connection::new(io, limits), Protocol::Http1, peer)
-            })
-            .and_then(http(state.clone(), stopping.clone()).map_err(TlsError::Service))
+        let admitting = state.clone();
+        fn_service(move |io: TcpStream| {
+            let placed = Placed::admit(io, &admitting.places, &admitting.limits);
+            ready(placed.map_err(TlsError::Tls))
+        })
+        .and_then(acceptor)
+        .map_err(TlsError::into_service_error)
+        .map(move |io: TlsStream<Placed>| {
+            let peer = io.get_ref().0.peer();
+            (Connection::new(io, limits), Protocol::Http1, peer)
+        })
+        .and_then(http(state.clone(), stopping.clone()).map_err(TlsError::Service))
     })?;
     Ok(server.run())
 }

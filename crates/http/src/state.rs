@@ -8,11 +8,11 @@ use actix_web::web::{Data, ServiceConfig};
 use offhook_services::Services;
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::Bodies;
-use crate::connection::Places;
-use crate::endpoints::process::Readiness;
-use crate::log_budget::LogBudget;
-use crate::streams::StreamSlots;
+use crate::edge::connection::Places;
+use crate::edge::log_budget::LogBudget;
+use crate::readiness::Readiness;
+use crate::request::budget::Bodies;
+use crate::streams::slots::StreamSlots;
 use crate::{ApiError, RateLimits};
 
 /// Settings of the REST adapter other than limits.

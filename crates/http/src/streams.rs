@@ -1,33 +1,30 @@
 //! What happens, as server-sent events: the events of a conversation, an account's log and its webhook events.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+pub(crate) mod slots;
+
 use std::fmt::Display;
 use std::pin::Pin;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
-use futures_util::{FutureExt as _, Stream, StreamExt, stream};
-use offhook_domain::{AccountId, ConversationId, KeyId};
+use futures_util::{Stream, StreamExt, stream};
+use offhook_domain::ConversationId;
 use offhook_services::store::{Moment, StoreError};
-use offhook_services::{Caller, Conversations, Followed};
-use parking_lot::Mutex;
+use offhook_services::{Caller, Followed};
 use serde::Serialize;
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::ask::{bearer_token, key_of};
-use crate::body::FromBody;
 use crate::reply::Reply;
+use crate::request::ask::{bearer_token, key_of};
+use crate::request::body::FromBody;
 use crate::wire::conversation::{StateBody, TurnEvent};
 use crate::{ApiError, Code, HttpState};
-
-const MAX_STREAMS_PER_KEY: i32 = 10;
+use slots::{MAX_STREAMS_PER_KEY, Slot};
 
 /// How often a comment goes out, so that proxies do not close a quiet stream.
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
@@ -117,7 +114,9 @@ async fn open<T: 'static>(
     >,
     format: fn(&T) -> Option<Bytes>,
 ) -> Reply {
-    let slot = Slot::take(state, caller).await?.ok_or_else(|| {
+    let whose = (caller.account.id, key_of(caller)?.id);
+    let conversations = state.services.conversations();
+    let slot = Slot::take(&state.slots, conversations, whose).await?.ok_or_else(|| {
         let message = format!(
             "This key has {MAX_STREAMS_PER_KEY} open streams, the most it may have: close one first."
         );
@@ -218,93 +217,6 @@ pub(crate) fn format(id: impl Display, name: &str, data: &impl Serialize) -> Opt
     )))
 }
 
-/// How many streams each key has open in this process.
-#[derive(Debug, Default)]
-pub(crate) struct StreamSlots {
-    open: Mutex<HashMap<KeyId, i32>>,
-    /// Serializes the notes, so that the last one written is correct.
-    noting: tokio::sync::Mutex<()>,
-}
-
-/// One open stream; dropping it frees its slot.
-struct Slot {
-    slots: Arc<StreamSlots>,
-    conversations: Conversations,
-    whose: (AccountId, KeyId),
-}
-
-impl StreamSlots {
-    fn take(&self, key: KeyId) -> bool {
-        let mut open = self.open.lock();
-        let count = open.entry(key).or_insert(0);
-        let has_place = *count < MAX_STREAMS_PER_KEY;
-        *count += i32::from(has_place);
-        has_place
-    }
-
-    fn give_back(&self, key: KeyId) {
-        if let Entry::Occupied(mut entry) = self.open.lock().entry(key) {
-            *entry.get_mut() -= 1;
-            if *entry.get() <= 0 {
-                entry.remove();
-            }
-        }
-    }
-
-    fn count(&self, key: KeyId) -> i32 {
-        self.open.lock().get(&key).copied().unwrap_or(0)
-    }
-
-    /// Tells the other processes how many streams of the key are open here. With `most`, returns `false` if that is
-    /// too many.
-    async fn note(
-        &self,
-        conversations: &Conversations,
-        whose: (AccountId, KeyId),
-        most: Option<i32>,
-    ) -> Result<bool, StoreError> {
-        let _one = self.noting.lock().await;
-        let open = self.count(whose.1);
-        conversations.note_streams(whose, open, most).await
-    }
-}
-
-impl Slot {
-    /// Takes a slot for a stream of the caller's key, counted over all processes. `None` if the key has none left.
-    async fn take(state: &HttpState, caller: &Caller) -> Result<Option<Self>, ApiError> {
-        let key = key_of(caller)?.id;
-        if !state.slots.take(key) {
-            return Ok(None);
-        }
-        let slot = Self {
-            slots: state.slots.clone(),
-            conversations: state.services.conversations().clone(),
-            whose: (caller.account.id, key),
-        };
-        let most = Some(MAX_STREAMS_PER_KEY);
-        let noting = slot.slots.note(&slot.conversations, slot.whose, most);
-        Ok(noting.await?.then_some(slot))
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.slots.give_back(self.whose.1);
-        let (slots, conversations, whose) =
-            (self.slots.clone(), self.conversations.clone(), self.whose);
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(
-                async move {
-                    if let Err(error) = slots.note(&conversations, whose, None).await {
-                        tracing::warn!(%error, "that an event stream ended is not noted for the other processes");
-                    }
-                }
-                .boxed(),
-            );
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use offhook_domain::{CallState, Timestamp};
@@ -352,16 +264,5 @@ mod tests {
             event(&state).unwrap(),
             "id: 3\nevent: state\ndata: {\"state\":\"live\",\"at\":\"2026-04-30T12:00:00.000Z\"}\n\n"
         );
-    }
-
-    #[test]
-    fn a_key_has_ten_places_and_gets_them_back() {
-        let (slots, key) = (StreamSlots::default(), KeyId::nil());
-        assert!((0..10).all(|_| slots.take(key)));
-        assert!(!slots.take(key));
-        slots.give_back(key);
-        assert!(slots.take(key));
-        (0..10).for_each(|_| slots.give_back(key));
-        assert!(slots.open.lock().is_empty());
     }
 }

@@ -14,10 +14,10 @@ use offhook_domain::{AgentId, Json};
 use offhook_services::{TALK_FRAME_BYTES, Talk, TalkEvent, UseCaseError};
 use tokio::time::{Instant, sleep_until};
 
-use crate::ask::FromPath;
-use crate::body::FromBody;
-use crate::page::Page;
 use crate::reply::Reply;
+use crate::request::ask::FromPath;
+use crate::request::body::FromBody;
+use crate::request::page::Page;
 use crate::websocket::{self, Line, Speaker};
 use crate::{ApiError, Code, HttpState, address_of};
 use messages::Asked;

@@ -3,7 +3,7 @@
 //! A WebSocket is the body of its handshake's response: it lives as long as the connection, and dropping the
 //! connection drops its speaker. While the client does not read, the server does not read from it, so that nothing
 //! piles up. After ten seconds in which nothing could be sent, the connection ends
-//! ([`Connection`](crate::connection::Connection)).
+//! ([`Connection`](crate::edge::connection::Connection)).
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use tokio_util::codec::{Decoder, Encoder};
 use tokio_util::sync::CancellationToken;
 
 use crate::ApiError;
-use crate::connection::Turn;
+use crate::edge::connection::Turn;
 
 /// The longest text message in bytes, in one frame or many.
 const TEXT_BYTES: usize = 64 * 1024;

@@ -1,6 +1,6 @@
 //! The `cursor` of lists. A read cursor is exactly the one written for the same list; every other input is refused.
 
-#[path = "../../../crates/http/src/cursor.rs"]
+#[path = "../../../crates/http/src/request/cursor.rs"]
 mod cursor;
 
 use cursor::{CursorKey, KeyedCursor, SortKey, key_text, text_key};

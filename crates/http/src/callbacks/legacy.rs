@@ -6,8 +6,8 @@ use offhook_domain::AccountId;
 use offhook_services::ReportError;
 
 use super::one_header;
-use crate::body::bytes_up_to;
-use crate::routes::Endpoint;
+use crate::endpoint::Endpoint;
+use crate::request::body::bytes_up_to;
 use crate::{ApiError, HttpState};
 
 const SIGNATURE: &str = "elevenlabs-signature";

@@ -9,9 +9,9 @@ use futures_util::future::{Ready, ready};
 use offhook_services::{CarrierCallback, MediaConnection};
 
 use super::one_header;
-use crate::body::{MAX_BODY_BYTES, bytes_up_to};
+use crate::endpoint::Endpoint;
 use crate::reply::Reply;
-use crate::routes::Endpoint;
+use crate::request::body::{MAX_BODY_BYTES, bytes_up_to};
 use crate::websocket::{self, Line, Speaker};
 use crate::{ApiError, HttpState};
 

@@ -10,9 +10,9 @@ use offhook_services::WhatsAppError;
 
 use super::one_header;
 use crate::HttpState;
-use crate::body::bytes_up_to;
+use crate::endpoint::Endpoint;
 use crate::reply::Reply;
-use crate::routes::Endpoint;
+use crate::request::body::bytes_up_to;
 
 /// The longest challenge in characters; WhatsApp's have ten digits.
 const CHALLENGE_CHARS: usize = 256;

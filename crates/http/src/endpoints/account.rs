@@ -1,8 +1,8 @@
 //! `GET /v1/me`.
 
-use crate::ask::{AnyKey, Ask, key_of};
+use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
-use crate::routes::Endpoint;
+use crate::request::ask::{AnyKey, Ask, key_of};
 use crate::wire::account::MeBody;
 
 pub(crate) fn routes() -> Vec<Endpoint> {

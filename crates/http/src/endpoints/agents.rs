@@ -3,12 +3,12 @@
 use offhook_domain::{AgentId, AgentStatus, FieldError, Json, ResourceKind, Runtime};
 use offhook_services::store::AgentFilter;
 
-use crate::ask::{AgentsRead, AgentsWrite, Ask};
-use crate::body::Optional;
-use crate::list::Listing;
-use crate::query::{FromQuery, QueryReader};
+use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
-use crate::routes::Endpoint;
+use crate::request::ask::{AgentsRead, AgentsWrite, Ask};
+use crate::request::body::Optional;
+use crate::request::list::Listing;
+use crate::request::query::{FromQuery, QueryReader};
 use crate::wire::agent::{AgentBody, Archived};
 
 pub(crate) fn routes() -> Vec<Endpoint> {

@@ -4,13 +4,13 @@ use offhook_domain::{AgentId, BatchId, BatchStatus, FieldError, RecipientStatus,
 use offhook_services::store::{BatchFilter, BatchStep};
 use uuid::Uuid;
 
-use crate::ask::{Ask, CampaignsRead, CampaignsWrite};
-use crate::batch_body::{BatchUpload, Retry};
-use crate::body::Nothing;
-use crate::list::Listing;
-use crate::query::{FromQuery, QueryReader};
+use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
-use crate::routes::Endpoint;
+use crate::request::ask::{Ask, CampaignsRead, CampaignsWrite};
+use crate::request::batch_body::{BatchUpload, Retry};
+use crate::request::body::Nothing;
+use crate::request::list::Listing;
+use crate::request::query::{FromQuery, QueryReader};
 use crate::wire::batch::{BatchView, RecipientView, printed};
 
 pub(crate) fn routes() -> Vec<Endpoint> {

@@ -5,11 +5,11 @@ use offhook_domain::{FieldError, InvoiceId, Timestamp, TransactionType};
 use offhook_services::store::LedgerFilter;
 use uuid::Uuid;
 
-use crate::ask::{Ask, BillingRead};
-use crate::list::Listing;
-use crate::query::{FromQuery, Period, QueryReader};
+use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
-use crate::routes::Endpoint;
+use crate::request::ask::{Ask, BillingRead};
+use crate::request::list::Listing;
+use crate::request::query::{FromQuery, Period, QueryReader};
 use crate::wire::billing::{CreditsBody, InvoiceBody, PlanBody, TransactionBody, UsageBody};
 use crate::{ApiError, Code};
 

@@ -7,13 +7,13 @@ use offhook_services::PlaceCall;
 use offhook_services::store::ConversationFilter;
 
 use crate::ApiError;
-use crate::ask::{Ask, CallsRead, CallsWrite};
-use crate::body::Nothing;
-use crate::idempotency::Repeatable;
-use crate::list::Listing;
-use crate::query::{FromQuery, QueryReader};
+use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
-use crate::routes::Endpoint;
+use crate::request::ask::{Ask, CallsRead, CallsWrite};
+use crate::request::body::Nothing;
+use crate::request::idempotency::Repeatable;
+use crate::request::list::Listing;
+use crate::request::query::{FromQuery, QueryReader};
 use crate::wire::conversation::{Detail, HangUpBody, Item};
 
 pub(crate) fn routes() -> Vec<Endpoint> {

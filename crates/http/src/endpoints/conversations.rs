@@ -6,12 +6,12 @@ use uuid::Uuid;
 
 use super::calls::conversation_filter;
 use crate::ApiError;
-use crate::ask::{Ask, ConversationsRead};
-use crate::list::Listing;
-use crate::query::{FromQuery, QueryReader};
+use crate::endpoint::Endpoint;
 use crate::recording::{self, Wanted};
 use crate::reply::{self, Reply};
-use crate::routes::Endpoint;
+use crate::request::ask::{Ask, ConversationsRead};
+use crate::request::list::Listing;
+use crate::request::query::{FromQuery, QueryReader};
 use crate::streams::{self, Resume};
 use crate::wire::conversation::{ConversationBody, Item, TurnBody};
 

@@ -5,8 +5,8 @@ use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_P
 use actix_web::{HttpRequest, HttpResponse};
 
 use crate::FixedFile;
+use crate::endpoint::Endpoint;
 use crate::reference;
-use crate::routes::Endpoint;
 
 /// The page only loads its own two files, runs no inline script, and cannot be framed.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; base-uri 'none'; \

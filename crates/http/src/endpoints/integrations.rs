@@ -1,10 +1,10 @@
 //! `/v1/integrations`.
 
-use crate::ask::{Ask, IntegrationsRead};
-use crate::cursor::{key_text, text_key};
-use crate::list::Listing;
+use crate::endpoint::Endpoint;
 use crate::reply::Reply;
-use crate::routes::Endpoint;
+use crate::request::ask::{Ask, IntegrationsRead};
+use crate::request::cursor::{key_text, text_key};
+use crate::request::list::Listing;
 use crate::wire::integration::IntegrationBody;
 
 pub(crate) fn routes() -> Vec<Endpoint> {

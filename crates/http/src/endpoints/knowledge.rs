@@ -6,13 +6,13 @@ use actix_web::HttpResponse;
 use offhook_domain::{DocumentId, DocumentStatus, FieldError, FolderId, Json, ResourceKind};
 use offhook_services::store::DocumentFilter;
 
-use crate::ask::{Ask, KnowledgeRead, KnowledgeWrite};
-use crate::body::Optional;
-use crate::list::Listing;
-use crate::query::{FromQuery, QueryReader};
+use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
-use crate::routes::Endpoint;
-use crate::upload::Upload;
+use crate::request::ask::{Ask, KnowledgeRead, KnowledgeWrite};
+use crate::request::body::Optional;
+use crate::request::list::Listing;
+use crate::request::query::{FromQuery, QueryReader};
+use crate::request::upload::Upload;
 use crate::wire::knowledge::{
     DocumentBody, DocumentDeletion, FolderBody, FolderDeletion, Hits, disposition,
 };

@@ -5,11 +5,11 @@ use std::str::FromStr;
 use offhook_domain::{FieldError, LogEntryId};
 use offhook_services::store::{LogFilter, StatusFilter};
 
-use crate::ask::{Ask, LogsRead};
-use crate::list::Listing;
-use crate::query::{FromQuery, QueryReader};
+use crate::endpoint::Endpoint;
 use crate::reply::Reply;
-use crate::routes::Endpoint;
+use crate::request::ask::{Ask, LogsRead};
+use crate::request::list::Listing;
+use crate::request::query::{FromQuery, QueryReader};
 use crate::streams::{self, Resume};
 use crate::wire::log::LogBody;
 

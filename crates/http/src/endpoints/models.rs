@@ -3,11 +3,11 @@
 use offhook_domain::FieldError;
 use offhook_services::ModelKind;
 
-use crate::ask::Open;
-use crate::list::Listing;
-use crate::query::{FromQuery, QueryReader};
+use crate::endpoint::Endpoint;
 use crate::reply::Reply;
-use crate::routes::Endpoint;
+use crate::request::ask::Open;
+use crate::request::list::Listing;
+use crate::request::query::{FromQuery, QueryReader};
 use crate::wire::model::ModelBody;
 
 pub(crate) fn routes() -> Vec<Endpoint> {

@@ -2,12 +2,12 @@
 
 use offhook_domain::{AgentId, FieldError, Json, PhoneNumberId, ResourceKind};
 
-use crate::ask::{Ask, PhoneNumbersRead, PhoneNumbersWrite};
-use crate::body::{Nothing, Optional};
-use crate::list::Listing;
-use crate::query::{FromQuery, QueryReader};
+use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
-use crate::routes::Endpoint;
+use crate::request::ask::{Ask, PhoneNumbersRead, PhoneNumbersWrite};
+use crate::request::body::{Nothing, Optional};
+use crate::request::list::Listing;
+use crate::request::query::{FromQuery, QueryReader};
 use crate::wire::Deleted;
 use crate::wire::number::{ImportedBody, NumberBody};
 

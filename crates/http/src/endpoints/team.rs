@@ -2,10 +2,10 @@
 
 use offhook_domain::MemberId;
 
-use crate::ask::{Ask, TeamRead};
-use crate::list::Listing;
+use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
-use crate::routes::Endpoint;
+use crate::request::ask::{Ask, TeamRead};
+use crate::request::list::Listing;
 use crate::wire::team::{MemberBody, SeatsBody, TeamBody};
 
 pub(crate) fn routes() -> Vec<Endpoint> {

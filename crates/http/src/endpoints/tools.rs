@@ -2,11 +2,11 @@
 
 use offhook_domain::{Json, ResourceKind, ToolId};
 
-use crate::ask::{AgentsRead, AgentsWrite, Ask};
-use crate::body::Optional;
-use crate::list::Listing;
+use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
-use crate::routes::Endpoint;
+use crate::request::ask::{AgentsRead, AgentsWrite, Ask};
+use crate::request::body::Optional;
+use crate::request::list::Listing;
 use crate::wire::Deleted;
 use crate::wire::tool::ToolBody;
 

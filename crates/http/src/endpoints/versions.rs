@@ -4,10 +4,10 @@ use actix_web::dev::{Path, Url};
 use offhook_domain::AgentId;
 use uuid::Uuid;
 
-use crate::ask::{AgentsRead, Ask, FromPath};
-use crate::list::Listing;
+use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
-use crate::routes::Endpoint;
+use crate::request::ask::{AgentsRead, Ask, FromPath};
+use crate::request::list::Listing;
 use crate::wire::agent::{VersionBody, VersionWithConfig};
 
 pub(crate) fn routes() -> Vec<Endpoint> {

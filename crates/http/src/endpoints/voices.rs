@@ -5,12 +5,12 @@ use std::str::FromStr;
 use offhook_domain::{FieldError, VoiceGender, VoiceProvider};
 use offhook_services::{VoiceFilter, VoicePlace};
 
-use crate::ask::{AgentsRead, Ask};
-use crate::cursor::CursorKey;
-use crate::list::Listing;
-use crate::query::{FromQuery, QueryReader};
+use crate::endpoint::Endpoint;
 use crate::reply::Reply;
-use crate::routes::Endpoint;
+use crate::request::ask::{AgentsRead, Ask};
+use crate::request::cursor::CursorKey;
+use crate::request::list::Listing;
+use crate::request::query::{FromQuery, QueryReader};
 use crate::wire::voice::VoiceBody;
 
 /// The longest search text in characters.

@@ -3,12 +3,12 @@
 use offhook_domain::{DeliveryId, EndpointId, EventType, FieldError, Json, ResourceKind};
 use offhook_services::store::{DeliveryFilter, DeliveryState};
 
-use crate::ask::{Ask, WebhooksRead, WebhooksWrite};
-use crate::body::{Nothing, Optional};
-use crate::list::Listing;
-use crate::query::{FromQuery, QueryReader};
+use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
-use crate::routes::Endpoint;
+use crate::request::ask::{Ask, WebhooksRead, WebhooksWrite};
+use crate::request::body::{Nothing, Optional};
+use crate::request::list::Listing;
+use crate::request::query::{FromQuery, QueryReader};
 use crate::streams::{self, Resume};
 use crate::wire::Deleted;
 use crate::wire::webhook::{

@@ -5,10 +5,10 @@ use actix_web::HttpRequest;
 use offhook_domain::AgentId;
 
 use super::widget_sessions::preflight;
-use crate::ask::FromPath;
-use crate::page::Page;
+use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
-use crate::routes::Endpoint;
+use crate::request::ask::FromPath;
+use crate::request::page::Page;
 use crate::voice_socket::{self, Incoming};
 use crate::wire::widget::DoorBody;
 

@@ -7,9 +7,8 @@ use actix_web::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, Header
 use actix_web::{HttpRequest, HttpResponse};
 
 use crate::FixedFile;
-use crate::routes::Endpoint;
-
-pub(crate) const PATHS: [&str; 2] = ["/widget/v1/offhook.js", "/widget/v1/offhook-audio.js"];
+use crate::edge::paths::WIDGET_FILES;
+use crate::endpoint::Endpoint;
 
 /// A page that isolates itself (COEP) only loads files from other origins that send this header.
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
@@ -17,7 +16,7 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 pub(crate) fn routes() -> Vec<Endpoint> {
-    let [widget, audio] = PATHS;
+    let [widget, audio] = WIDGET_FILES;
     let at = |path, file: fn() -> &'static FixedFile| {
         let answer = move |req: HttpRequest| {
             let answer = send(&req, file());

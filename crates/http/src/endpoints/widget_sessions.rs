@@ -1,23 +1,15 @@
 //! `/widget/v1/sessions`: text conversations of web pages with agents. Not part of the API.
 
-use actix_web::HttpResponse;
-use actix_web::http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_MAX_AGE,
-};
 use offhook_domain::Json;
 use offhook_services::Answering;
 
-use crate::body::Nothing;
 use crate::chat_stream;
-use crate::page::{Page, Visitor};
+use crate::edge::cors;
+use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
-use crate::routes::Endpoint;
+use crate::request::body::Nothing;
+use crate::request::page::{Page, Visitor};
 use crate::wire::widget::{AnswerBody, SessionBegun, SessionBody, SessionEnded, status};
-
-const METHODS: &str = "GET, POST";
-const HEADERS: &str = "Authorization, Content-Type";
-/// Seconds that a browser may cache the response to a preflight.
-const MAX_AGE_S: u64 = 600;
 
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
@@ -35,20 +27,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 
 /// Answers a preflight. The request's agent is not known yet, so the origin of any widget is allowed.
 pub(super) async fn preflight(_: Page) -> Reply {
-    Ok(may_ask(MAX_AGE_S))
-}
-
-/// The response to a preflight whose origin was not checked: a browser must send another before its next request.
-pub(crate) fn unlooked_preflight() -> HttpResponse {
-    may_ask(0)
-}
-
-fn may_ask(max_age_s: u64) -> HttpResponse {
-    HttpResponse::NoContent()
-        .insert_header((ACCESS_CONTROL_ALLOW_METHODS, METHODS))
-        .insert_header((ACCESS_CONTROL_ALLOW_HEADERS, HEADERS))
-        .insert_header((ACCESS_CONTROL_MAX_AGE, max_age_s))
-        .finish()
+    Ok(cors::widget_preflight())
 }
 
 /// `POST /widget/v1/sessions`

@@ -2,9 +2,9 @@
 
 use offhook_domain::{AgentId, Json};
 
-use crate::ask::{AgentsRead, AgentsWrite, Ask};
+use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
-use crate::routes::Endpoint;
+use crate::request::ask::{AgentsRead, AgentsWrite, Ask};
 use crate::wire::widget::WidgetBody;
 
 pub(crate) fn routes() -> Vec<Endpoint> {

@@ -3,7 +3,6 @@
 use offhook_domain::Scope;
 use serde_json::{Value, json};
 
-use super::parts;
 use crate::Code;
 
 pub(super) struct Operation {
@@ -237,10 +236,6 @@ pub(super) fn period() -> [Value; 2] {
             instant,
         ),
     ]
-}
-
-pub(super) fn all() -> Vec<Operation> {
-    parts::operations()
 }
 
 /// Operations, one per line: method and path, name, access and response, summary. Optional details follow.

@@ -3,7 +3,7 @@
 use offhook_domain::EventType;
 use serde_json::{Map, Value, json};
 
-use super::{parts, reference, words};
+use super::words;
 
 pub(crate) type Members<'a> = &'a [(&'a str, Value)];
 
@@ -45,6 +45,10 @@ pub(super) fn properties(members: Members<'_>) -> Map<String, Value> {
     members
         .map(|(name, schema)| (name.to_owned(), schema))
         .collect()
+}
+
+pub(super) fn reference(schema: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{schema}")})
 }
 
 /// The list envelope around items of a schema.
@@ -133,17 +137,8 @@ pub(super) fn nullable(mut schema: Value) -> Value {
     json!({"anyOf": [schema, {"type": "null"}]})
 }
 
-/// Every schema by its name.
-pub(super) fn all() -> Map<String, Value> {
-    let mut schemas = vec![("Error", error()), ("Nothing", request(&[], &[]))];
-    schemas.extend(parts::schemas());
-    for (name, schema) in &mut schemas {
-        words::describe(name, schema);
-    }
-    properties(&schemas)
-}
-
-fn error() -> Value {
+/// The error envelope.
+pub(super) fn error() -> Value {
     object(&[
         ("error", string()),
         ("message", string()),

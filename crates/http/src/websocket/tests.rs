@@ -12,7 +12,7 @@ use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::connection::Connection;
+use crate::edge::connection::Connection;
 
 /// The most bytes in transit.
 const WIRE: usize = 1_024;

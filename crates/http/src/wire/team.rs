@@ -5,7 +5,7 @@ use offhook_services::store::Member;
 use serde::Serialize;
 
 use super::shown;
-use crate::list::Envelope;
+use crate::request::list::Envelope;
 
 shown! {
     MemberBody(member: Member) {

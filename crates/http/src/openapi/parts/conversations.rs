@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 use super::super::operations::{
     Access, Answer, Operation, header, last_event_id, operations, period, query,
 };
-use super::super::reference;
 use super::super::schemas::{
-    array, boolean, e164, instant, integer, map, metadata, nullable, object, request, string, uuid,
-    variable, with, words,
+    array, boolean, e164, instant, integer, map, metadata, nullable, object, reference, request,
+    string, uuid, variable, with, words,
 };
 use crate::Code;
 use crate::openapi::Shape;

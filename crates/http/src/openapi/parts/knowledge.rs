@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 
 use super::super::body;
 use super::super::operations::{Access, Answer, Operation, operations, query};
-use super::super::reference;
 use super::super::schemas::{
-    array, boolean, integer, nullable, object, request, string, text, uuid, words,
+    array, boolean, integer, nullable, object, reference, request, string, text, uuid, words,
 };
 use crate::Code;
 use crate::openapi::Shape;

@@ -4,8 +4,7 @@ use offhook_domain::Scope;
 use serde_json::Value;
 
 use super::super::operations::{Access, Answer, Operation, operations, paging};
-use super::super::reference;
-use super::super::schemas::{array, boolean, nullable, object, string};
+use super::super::schemas::{array, boolean, nullable, object, reference, string};
 use crate::openapi::Shape;
 use crate::wire::team::{MemberBody, SeatsBody};
 

@@ -5,10 +5,9 @@ use offhook_domain::tool::{HttpMethod, ToolKind};
 use serde_json::{Value, json};
 
 use super::super::operations::{Access, Answer, Operation, operations};
-use super::super::reference;
 use super::super::schemas::{
-    any_object, array, boolean, e164, instant, map, nullable, object, request, string, text, uuid,
-    with, words,
+    any_object, array, boolean, e164, instant, map, nullable, object, reference, request, string,
+    text, uuid, with, words,
 };
 use crate::Code;
 use crate::openapi::Shape;

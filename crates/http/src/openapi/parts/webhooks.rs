@@ -9,9 +9,8 @@ use super::super::body;
 use super::super::operations::{
     Access, Answer, Operation, last_event_id, operations, period, query,
 };
-use super::super::reference;
 use super::super::schemas::{
-    Members, array, boolean, e164, event_name, instant, integer, map, nullable, object, string,
+    Members, array, boolean, e164, event_name, instant, integer, map, nullable, object, reference, string,
     uuid, variable, with, words,
 };
 use crate::Code;

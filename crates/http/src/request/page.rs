@@ -9,9 +9,9 @@ use futures_util::future::LocalBoxFuture;
 use offhook_domain::ConversationId;
 use offhook_services::store::ChatView;
 
-use crate::ask::{FromPath, bearer_token, read_query, state};
-use crate::body::FromBody;
-use crate::edge::Exchange;
+use super::ask::{FromPath, bearer_token, read_query, state};
+use super::body::FromBody;
+use crate::edge::exchange::Exchange;
 use crate::{ApiError, HttpState};
 
 /// The longest origin in bytes; no widget names a longer one.

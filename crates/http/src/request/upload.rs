@@ -10,7 +10,7 @@ use offhook_domain::FieldError;
 use offhook_domain::json::member_path;
 use offhook_services::{DocumentFile, NewContent};
 
-use crate::body::{FromBody, bytes_up_to, has_type, parse};
+use super::body::{FromBody, bytes_up_to, has_type, parse};
 use crate::{ApiError, Code};
 
 /// The largest file, and the largest JSON body.

@@ -5,7 +5,7 @@ use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
 use offhook_domain::Json;
 
-use crate::body::FromBody;
+use super::body::FromBody;
 use crate::{ApiError, Code};
 
 const MAX_BYTES: usize = 255;

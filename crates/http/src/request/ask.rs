@@ -16,10 +16,11 @@ use offhook_services::store::ApiKey;
 use offhook_services::{Caller, Services};
 use uuid::Uuid;
 
-use crate::body::FromBody;
-use crate::edge::Exchange;
-use crate::query::{FromQuery, QueryReader};
-use crate::{ApiError, Code, HttpState, limits};
+use super::body::FromBody;
+use super::query::{FromQuery, QueryReader};
+use crate::edge::exchange::Exchange;
+use crate::edge::limits;
+use crate::{ApiError, Code, HttpState};
 
 /// What an API key must be allowed to do.
 pub(crate) trait Permission {

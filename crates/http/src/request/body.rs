@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use actix_web::web::Data;
 use actix_web::{HttpMessage as _, HttpRequest};
 use futures_util::StreamExt;
 use offhook_domain::json::Fields;
 use offhook_domain::{Json, JsonError};
 
-use crate::budget::{Room, Sender};
-use crate::{ApiError, Code};
+use super::budget::{Room, Sender};
+use crate::edge::exchange::Exchange;
+use crate::{ApiError, Code, HttpState, address_of};
 
 pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
 
@@ -155,6 +157,26 @@ async fn collect(
         body.extend_from_slice(&chunk);
     }
     Ok(body)
+}
+
+impl Sender {
+    /// The account of the request's key, or else the client's address.
+    fn of(req: &HttpRequest) -> Option<Self> {
+        let known = Exchange::of(req)
+            .ok()
+            .and_then(|exchange| exchange.account_id());
+        known
+            .map(Self::Account)
+            .or_else(|| address_of(req).map(Self::Stranger))
+    }
+}
+
+impl Room {
+    /// An empty reservation for the body of this request. `None` outside the application of [`crate::app`].
+    pub fn of(req: &HttpRequest, sender: Sender) -> Option<Self> {
+        let state = req.app_data::<Data<HttpState>>()?;
+        Some(Self::new(state.bodies.clone(), sender))
+    }
 }
 
 fn too_large(most: usize) -> ApiError {

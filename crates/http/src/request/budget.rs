@@ -4,14 +4,11 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use actix_web::HttpRequest;
-use actix_web::web::Data;
 use offhook_domain::AccountId;
 use offhook_ratelimit::{IPV6_PREFIX_BITS, Key};
 use parking_lot::Mutex;
 
-use crate::edge::Exchange;
-use crate::{ApiError, Code, HttpState, address_of};
+use crate::{ApiError, Code};
 
 const MIB: usize = 1024 * 1024;
 
@@ -36,16 +33,6 @@ pub enum Sender {
 }
 
 impl Sender {
-    /// The account of the request's key, or else the client's address.
-    pub(crate) fn of(req: &HttpRequest) -> Option<Self> {
-        let known = Exchange::of(req)
-            .ok()
-            .and_then(|exchange| exchange.account_id());
-        known
-            .map(Self::Account)
-            .or_else(|| address_of(req).map(Self::Stranger))
-    }
-
     fn key(self) -> Key {
         match self {
             Self::Stranger(address) => Key::address(address, IPV6_PREFIX_BITS),
@@ -112,13 +99,8 @@ pub struct Room {
 }
 
 impl Room {
-    /// An empty reservation for the body of this request. `None` outside the application of [`crate::app`].
-    pub fn of(req: &HttpRequest, sender: Sender) -> Option<Self> {
-        let state = req.app_data::<Data<HttpState>>()?;
-        Some(Self::new(state.bodies.clone(), sender))
-    }
-
-    const fn new(bodies: Arc<Bodies>, sender: Sender) -> Self {
+    /// An empty reservation.
+    pub(super) const fn new(bodies: Arc<Bodies>, sender: Sender) -> Self {
         Self {
             bodies,
             sender,

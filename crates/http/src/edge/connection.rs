@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::HttpState;
+use crate::RateLimits;
 
 /// The response to a client whose request head did not arrive in time.
 const TIMED_OUT: &[u8] =
@@ -110,9 +110,13 @@ pub(crate) struct Placed {
 
 impl Placed {
     /// Gives a new connection a place. A connection without one is closed at once.
-    pub(crate) fn admit(io: TcpStream, state: &HttpState) -> io::Result<Self> {
+    pub(crate) fn admit(
+        io: TcpStream,
+        places: &Arc<Places>,
+        limits: &RateLimits,
+    ) -> io::Result<Self> {
         let address = io.peer_addr()?.ip();
-        let place = state.places.take(address, state.limits.is_proxy(address));
+        let place = places.take(address, limits.is_proxy(address));
         let Some(_place) = place else {
             metrics().http.refused("connections");
             return Err(io::ErrorKind::ConnectionRefused.into());

@@ -8,9 +8,9 @@ use futures_util::stream;
 use offhook_domain::{FieldError, Json};
 use offhook_services::BatchBody;
 
+use super::body::{FromBody, Optional, bytes_up_to, invalid_json, parse};
+use super::idempotency;
 use crate::ApiError;
-use crate::body::{FromBody, Optional, bytes_up_to, invalid_json, parse};
-use crate::idempotency;
 
 const MAX_BYTES: usize = 20 * 1024 * 1024;
 

@@ -6,9 +6,9 @@ use offhook_services::{Page, PageRequest};
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::cursor::{CursorKey, KeyedCursor, SortKey};
+use super::query::{FromQuery, QueryReader};
 use crate::ApiError;
-use crate::cursor::{CursorKey, KeyedCursor, SortKey};
-use crate::query::{FromQuery, QueryReader};
 use crate::reply;
 
 const MAX_LIMIT: u32 = 100;
@@ -195,7 +195,7 @@ mod tests {
             reader.text("q", 3).unwrap();
             reader.filters().to_owned()
         };
-        let cursor = crate::cursor::Cursor::write("/v1/words", &filters, &key);
+        let cursor = crate::request::cursor::Cursor::write("/v1/words", &filters, &key);
         let listing = read(&format!("limit=5&q=a&cursor={cursor}")).unwrap();
         assert_eq!(listing.after, Some(key));
         let message = "`cursor`: must be the next_cursor of this list with these filters";
