@@ -8,7 +8,7 @@ use actix_web::http::header::{self, HeaderValue};
 const METHODS: &str = "GET, POST, PUT, PATCH, DELETE";
 const REQUEST_HEADERS: &str = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID";
 pub(super) const RESPONSE_HEADERS: &str = "X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, \
-                                   Retry-After, Location, Idempotent-Replayed";
+                                           Retry-After, Location, Idempotent-Replayed";
 /// Seconds that a browser may cache the response to a preflight.
 const MAX_AGE_S: &str = "600";
 
@@ -31,27 +31,23 @@ pub(super) fn is_preflight(req: &ServiceRequest) -> bool {
 
 /// The response to a preflight of /v1.
 pub(super) fn preflight() -> HttpResponse {
-    HttpResponse::NoContent()
-        .insert_header((header::ACCESS_CONTROL_ALLOW_METHODS, METHODS))
-        .insert_header((header::ACCESS_CONTROL_ALLOW_HEADERS, REQUEST_HEADERS))
-        .insert_header((header::ACCESS_CONTROL_MAX_AGE, MAX_AGE_S))
-        .finish()
+    allow(METHODS, REQUEST_HEADERS, MAX_AGE_S)
 }
 
 /// The response to a preflight of a widget's page whose origin was checked.
 pub(crate) fn widget_preflight() -> HttpResponse {
-    may_ask(MAX_AGE_S)
+    allow(WIDGET_METHODS, WIDGET_REQUEST_HEADERS, MAX_AGE_S)
 }
 
 /// The response to a preflight whose origin was not checked: a browser must send another before its next request.
 pub(super) fn unchecked_widget_preflight() -> HttpResponse {
-    may_ask("0")
+    allow(WIDGET_METHODS, WIDGET_REQUEST_HEADERS, "0")
 }
 
-fn may_ask(max_age_s: &'static str) -> HttpResponse {
+fn allow(methods: &str, headers: &str, max_age_s: &str) -> HttpResponse {
     HttpResponse::NoContent()
-        .insert_header((header::ACCESS_CONTROL_ALLOW_METHODS, WIDGET_METHODS))
-        .insert_header((header::ACCESS_CONTROL_ALLOW_HEADERS, WIDGET_REQUEST_HEADERS))
+        .insert_header((header::ACCESS_CONTROL_ALLOW_METHODS, methods))
+        .insert_header((header::ACCESS_CONTROL_ALLOW_HEADERS, headers))
         .insert_header((header::ACCESS_CONTROL_MAX_AGE, max_age_s))
         .finish()
 }
