@@ -1,59 +1,72 @@
-//! The reference page at `/docs`, rendered from the OpenAPI document, and its files. The process renders each once.
-//! The page only loads files from its own server.
+//! The API's reference, rendered from the OpenAPI document: the overview at `/docs`, a page for each tag, the index of
+//! their search, and the same as text. The process renders each once. The pages only load files from their own server.
 
+mod events;
+mod examples;
 mod fields;
+mod layout;
 mod llms;
-mod page;
-mod parts;
+mod markup;
+mod operation;
+mod overview;
+mod plain;
+mod search;
+mod tag;
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use crate::FixedFile;
 use crate::openapi;
+use layout::Site;
+use operation::Group;
 
-pub(crate) fn document() -> &'static FixedFile {
-    static FILE: LazyLock<FixedFile> =
-        LazyLock::new(|| FixedFile::new("application/json", openapi::document().to_string()));
-    &FILE
-}
+const HTML: &str = "text/html; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const TEXT: &str = "text/plain; charset=utf-8";
 
-pub(crate) fn page() -> &'static FixedFile {
-    static FILE: LazyLock<FixedFile> = LazyLock::new(|| {
-        let page = page::draw(&openapi::document());
-        FixedFile::new("text/html; charset=utf-8", page)
+/// A file that is made when it is first requested.
+pub(crate) type LazyFile = LazyLock<FixedFile>;
+
+pub(crate) static DOCUMENT: LazyFile =
+    LazyLock::new(|| FixedFile::new("application/json", openapi::document().to_string()));
+
+pub(crate) static OVERVIEW: LazyFile = LazyLock::new(|| {
+    let document = openapi::document();
+    let site = Site::of(&document);
+    let main = overview::main(&document, &site.overview, &site.groups);
+    FixedFile::new(HTML, layout::page(&site, None, &main))
+});
+
+pub(crate) static STYLE: LazyFile = LazyLock::new(|| {
+    let text = include_str!("reference/reference.css");
+    FixedFile::new("text/css; charset=utf-8", text)
+});
+
+/// The script of the pages' search.
+pub(crate) static SEARCH: LazyFile =
+    LazyLock::new(|| FixedFile::new(SCRIPT, include_str!("reference/search.js")));
+
+pub(crate) static SEARCH_INDEX: LazyFile =
+    LazyLock::new(|| FixedFile::new(SCRIPT, search::index(&openapi::document())));
+
+pub(crate) static LIST_FOR_MODELS: LazyFile =
+    LazyLock::new(|| FixedFile::new(TEXT, llms::list(&openapi::document())));
+
+pub(crate) static FULL_FOR_MODELS: LazyFile =
+    LazyLock::new(|| FixedFile::new(TEXT, llms::full(&openapi::document())));
+
+/// The page of a tag, if there is one.
+pub(crate) fn page(tag: &str) -> Option<&'static FixedFile> {
+    static PAGES: LazyLock<BTreeMap<String, FixedFile>> = LazyLock::new(|| {
+        let document = openapi::document();
+        let site = Site::of(&document);
+        let draw = |group: &Group<'_>| {
+            let main = tag::main(&document, group);
+            let page = layout::page(&site, Some(group.tag), &main);
+            (group.tag.to_owned(), FixedFile::new(HTML, page))
+        };
+        site.groups.iter().map(draw).collect()
     });
-    &FILE
-}
-
-pub(crate) fn style() -> &'static FixedFile {
-    static FILE: LazyLock<FixedFile> = LazyLock::new(|| {
-        let text = include_str!("reference/reference.css");
-        FixedFile::new("text/css; charset=utf-8", text)
-    });
-    &FILE
-}
-
-pub(crate) fn list_for_models() -> &'static FixedFile {
-    static FILE: LazyLock<FixedFile> = LazyLock::new(|| {
-        let text = llms::list(&openapi::document());
-        FixedFile::new("text/plain; charset=utf-8", text)
-    });
-    &FILE
-}
-
-pub(crate) fn full_for_models() -> &'static FixedFile {
-    static FILE: LazyLock<FixedFile> = LazyLock::new(|| {
-        let text = llms::full(&openapi::document());
-        FixedFile::new("text/plain; charset=utf-8", text)
-    });
-    &FILE
-}
-
-/// The script of the page's filter.
-pub(crate) fn script() -> &'static FixedFile {
-    static FILE: LazyLock<FixedFile> = LazyLock::new(|| {
-        let text = include_str!("reference/reference.js");
-        FixedFile::new("text/javascript; charset=utf-8", text)
-    });
-    &FILE
+    PAGES.get(tag)
 }

@@ -1,33 +1,42 @@
 //! The API's documentation: `/openapi.json` for machines, `/llms.txt` and `/llms-full.txt` for language
-//! models, `/docs` for people. None needs a key or is under /v1.
+//! models, `/docs` and a page for each tag for people. None needs a key or is under /v1.
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use actix_web::{HttpRequest, HttpResponse};
 
-use crate::FixedFile;
 use crate::endpoint::Endpoint;
-use crate::reference;
+use crate::reference::{self, LazyFile};
+use crate::reply::Reply;
+use crate::{ApiError, FixedFile};
 
-/// The page only loads its own two files, runs no inline script, and cannot be framed.
+/// A page only loads its own files, runs no inline script, and cannot be framed.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
 
 pub(crate) fn routes() -> Vec<Endpoint> {
-    let at = |path, file: fn() -> &'static FixedFile| {
+    let at = |path, file: &'static LazyFile| {
         let answer = move |req: HttpRequest| {
-            let answer = send(&req, file());
+            let answer = send(&req, file);
             async { answer }
         };
         Endpoint::at(path).get(answer).head(answer)
     };
     vec![
-        at("/openapi.json", reference::document),
-        at("/llms.txt", reference::list_for_models),
-        at("/llms-full.txt", reference::full_for_models),
-        at("/docs", reference::page),
-        at("/docs/reference.css", reference::style),
-        at("/docs/reference.js", reference::script),
+        at("/openapi.json", &reference::DOCUMENT),
+        at("/llms.txt", &reference::LIST_FOR_MODELS),
+        at("/llms-full.txt", &reference::FULL_FOR_MODELS),
+        at("/docs", &reference::OVERVIEW),
+        at("/docs/reference.css", &reference::STYLE),
+        at("/docs/search.js", &reference::SEARCH),
+        at("/docs/search-index.js", &reference::SEARCH_INDEX),
+        Endpoint::at("/docs/{tag}").get(page).head(page),
     ]
+}
+
+/// `GET /docs/{tag}`
+async fn page(req: HttpRequest) -> Reply {
+    let page = req.match_info().get("tag").and_then(reference::page);
+    Ok(send(&req, page.ok_or_else(ApiError::not_found)?))
 }
 
 /// A file only changes with the program, and browsers revalidate it on each load.

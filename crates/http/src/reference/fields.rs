@@ -2,8 +2,11 @@
 
 use serde_json::Value;
 
-/// Schemas with a section of their own, so that members only link to them.
-pub(super) const APART: [&str; 2] = ["AgentConfig", "Event"];
+/// Schemas with a section of their own, and its address: members only link to it.
+const APART: [(&str, &str); 2] = [
+    ("AgentConfig", "/docs/agents#shape-AgentConfig"),
+    ("Event", "/docs/webhooks#events"),
+];
 
 /// A member, by its path from the body's root.
 pub(super) struct Field<'a> {
@@ -13,8 +16,8 @@ pub(super) struct Field<'a> {
     pub(super) description: &'a str,
     pub(super) limits: Vec<String>,
     pub(super) words: Vec<&'a str>,
-    /// The section that describes the rest.
-    pub(super) apart: Option<&'a str>,
+    /// The schema that describes the rest, and the address of its section.
+    pub(super) apart: Option<(&'static str, &'static str)>,
 }
 
 /// All members of a schema, each followed by its own members.
@@ -80,7 +83,10 @@ fn collect<'a>(document: &'a Value, schema: &'a Value, prefix: &str, fields: &mu
 }
 
 /// The schema within a member: an array's items, or a reference's target. Only the name, if it has its own section.
-fn inner<'a>(document: &'a Value, member: &'a Value) -> (Option<&'a str>, &'a Value) {
+fn inner<'a>(
+    document: &'a Value,
+    member: &'a Value,
+) -> (Option<(&'static str, &'static str)>, &'a Value) {
     let member = match &member["items"] {
         Value::Null => member,
         items => items,
@@ -88,7 +94,8 @@ fn inner<'a>(document: &'a Value, member: &'a Value) -> (Option<&'a str>, &'a Va
     let choice = &member["anyOf"][0];
     let member = if choice.is_null() { member } else { choice };
     let (name, inner) = resolve(document, member);
-    (name.filter(|name| APART.contains(name)), inner)
+    let apart = APART.into_iter().find(|(known, _)| Some(*known) == name);
+    (apart, inner)
 }
 
 /// The type in words.

@@ -3,11 +3,12 @@
 
 use std::fmt::Write as _;
 
-use maud::Markup;
 use serde_json::Value;
 
-use super::page::{Operation, groups, heading};
-use super::{fields, parts};
+use super::markup::draw;
+use super::operation::{Operation, groups, heading};
+use super::plain::plain;
+use super::{events, examples, fields, overview};
 
 /// The list.
 pub(super) fn list(document: &Value) -> String {
@@ -15,11 +16,13 @@ pub(super) fn list(document: &Value) -> String {
     for group in groups(document) {
         let _ = writeln!(text, "\n## {}\n", heading(group.tag));
         for operation in &group.operations {
-            let (id, summary) = (operation.id(), summary(operation));
             let _ = writeln!(
                 text,
-                "- [{} {}](/docs#{id}): {summary}",
-                operation.method, operation.path
+                "- [{} {}]({}): {}",
+                operation.method,
+                operation.path,
+                operation.address(),
+                operation.summary()
             );
         }
     }
@@ -33,14 +36,14 @@ pub(super) fn list(document: &Value) -> String {
 /// Everything.
 pub(super) fn full(document: &Value) -> String {
     let mut text = beginning(document);
-    text.push_str(&plain(parts::beginning(document)));
+    text.push_str(&plain(&draw(&overview::sections(document))));
     for group in groups(document) {
         let _ = writeln!(text, "\n## {}", heading(group.tag));
         for operation in &group.operations {
             describe(&mut text, document, operation);
         }
     }
-    text.push_str(&plain(parts::events(document)));
+    text.push_str(&plain(&draw(&events::sections(document))));
     text.push_str("\n## AgentConfig\n\n");
     let config = &document["components"]["schemas"]["AgentConfig"];
     add_fields(&mut text, &fields::of(document, config), true);
@@ -57,32 +60,31 @@ fn beginning(document: &Value) -> String {
     )
 }
 
-fn summary<'a>(operation: &'a Operation<'_>) -> &'a str {
-    operation.told["summary"].as_str().unwrap_or_default()
-}
-
 fn describe(text: &mut String, document: &Value, operation: &Operation<'_>) {
-    let told = operation.told;
     let _ = writeln!(
         text,
         "\n### {} {}\n\n{}. {}",
         operation.method,
         operation.path,
-        summary(operation),
-        told["description"].as_str().unwrap_or_default()
+        operation.summary(),
+        operation.description()
     );
-    let parameters = told["parameters"].as_array().map_or(&[][..], Vec::as_slice);
+    let parameters = operation.parameters();
     if !parameters.is_empty() {
         text.push_str("\nParameters:\n");
         add_fields(text, &fields::of_parameters(document, parameters), true);
     }
-    let body = told["requestBody"]["content"].as_object();
+    let body = operation.spec["requestBody"]["content"].as_object();
     for (media_type, content) in body.into_iter().flatten() {
         let _ = writeln!(text, "\nBody, {media_type}:");
         add_fields(text, &fields::of(document, &content["schema"]), true);
     }
-    let _ = writeln!(text, "\n```sh\n{}\n```", parts::curl(operation));
-    for (status, response) in told["responses"].as_object().into_iter().flatten() {
+    let _ = writeln!(text, "\n```sh\n{}\n```", examples::curl(operation));
+    for (status, response) in operation.spec["responses"]
+        .as_object()
+        .into_iter()
+        .flatten()
+    {
         for (media_type, content) in response["content"].as_object().into_iter().flatten() {
             if !status.starts_with('2') {
                 let codes = content["examples"].as_object().into_iter().flatten();
@@ -118,41 +120,9 @@ fn add_fields(text: &mut String, fields: &[fields::Field<'_>], sent: bool) {
         if !field.words.is_empty() {
             let _ = write!(text, " One of: {}.", field.words.join(", "));
         }
-        if let Some(name) = field.apart {
+        if let Some((name, _)) = field.apart {
             let _ = write!(text, " See {name}.");
         }
         text.push('\n');
     }
-}
-
-/// A part of the page without its tags.
-fn plain(markup: Markup) -> String {
-    let mut text = String::new();
-    let html = markup.into_string();
-    let mut pieces = html.split('<');
-    text.push_str(pieces.next().unwrap_or_default());
-    for piece in pieces {
-        let (tag, rest) = piece.split_once('>').unwrap_or((piece, ""));
-        let name = tag.split(' ').next().unwrap_or_default();
-        text.push_str(match name {
-            "h2" => "\n\n## ",
-            "h3" => "\n\n### ",
-            "dt" | "li" => "\n- ",
-            "dd" => ": ",
-            "p" => "\n\n",
-            "pre" => "\n\n```\n",
-            "/pre" => "\n```\n",
-            "code" | "/code" if !text.ends_with("```\n") && !rest.starts_with('\n') => "`",
-            _ => "",
-        });
-        text.push_str(rest);
-    }
-    // The code of a block is marked by its fence.
-    let text = text.replace("`\n```\n", "\n```\n");
-    for_reading(&text)
-}
-
-fn for_reading(escaped: &str) -> String {
-    let text = escaped.replace("&lt;", "<").replace("&gt;", ">");
-    text.replace("&quot;", "\"").replace("&amp;", "&")
 }

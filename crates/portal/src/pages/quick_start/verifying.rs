@@ -57,7 +57,7 @@ fn steps(visitor: &Visitor) -> Markup {
             li { (t.t("Compare the hex digest with each v1 in constant time. One match is enough: while a secret is rotated, there is one v1 for each secret.", "Compara el resumen hexadecimal con cada v1 en tiempo constante. Basta con que uno coincida: durante una rotación hay uno por cada secreto.")) }
         }
         p {
-            a href="/docs#signature" {
+            a href="/docs/webhooks#signature" {
                 (t.t("A sample signature to test your program", "Una firma de ejemplo para probar tu programa"))
             }
         }
