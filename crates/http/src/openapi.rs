@@ -5,8 +5,8 @@ mod body;
 mod examples;
 mod operations;
 mod parts;
-mod schemas;
-mod shape;
+pub(crate) mod schemas;
+pub(crate) mod shape;
 mod words;
 
 use std::collections::BTreeMap;
@@ -18,9 +18,6 @@ use crate::Code;
 use examples::Examples;
 use operations::{Access, Answer, Operation};
 use schemas::reference;
-
-pub(crate) use schemas::object;
-pub(crate) use shape::{Shape, shape_of_member, shape_of_value};
 
 /// The API as an OpenAPI 3.1 document; `info.version` is the API's version.
 pub fn document() -> Value {

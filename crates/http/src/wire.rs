@@ -43,9 +43,9 @@ macro_rules! shown {
             }
         }
 
-        impl $crate::openapi::Shape for $name<'_> {
+        impl $crate::openapi::shape::Shape for $name<'_> {
             fn shape() -> ::serde_json::Value {
-                $crate::openapi::object(&[$((
+                $crate::openapi::schemas::object(&[$((
                     stringify!($member),
                     $crate::wire::shown!(@shape $of, $record $member $($value)?),
                 )),*])
@@ -55,10 +55,10 @@ macro_rules! shown {
     (@value $record:ident $member:ident) => { &$record.$member };
     (@value $record:ident $member:ident $value:expr) => { &$value };
     (@shape $of:ty, $record:ident $member:ident) => {
-        $crate::openapi::shape_of_member::<$of, _>(|$record| &$record.$member)
+        $crate::openapi::shape::shape_of_member::<$of, _>(|$record| &$record.$member)
     };
     (@shape $of:ty, $record:ident $member:ident $value:expr) => {
-        $crate::openapi::shape_of_value::<$of, _>(|$record| {
+        $crate::openapi::shape::shape_of_value::<$of, _>(|$record| {
             let _ = $record;
             $value
         })

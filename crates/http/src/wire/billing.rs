@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::shown;
-use crate::openapi::Shape;
+use crate::openapi::shape::Shape;
 
 /// The account's subscription.
 #[derive(Serialize)]

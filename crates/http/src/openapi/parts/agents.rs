@@ -12,7 +12,7 @@ use super::super::schemas::{
     request, string, text, uuid, variable, words,
 };
 use crate::Code;
-use crate::openapi::Shape as _;
+use crate::openapi::shape::Shape as _;
 use crate::wire::agent::AgentNumber;
 
 pub(super) fn operations() -> Vec<Operation> {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::super::operations::{Access, Answer, Operation, operations};
 use super::super::schemas::{any_object, instant, nullable, object, request, string, words};
 use crate::Code;
-use crate::openapi::Shape;
+use crate::openapi::shape::Shape;
 use crate::wire::analysis::AnalysisSchemaBody;
 
 pub(super) fn operations() -> Vec<Operation> {

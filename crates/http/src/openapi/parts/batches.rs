@@ -8,7 +8,7 @@ use super::super::schemas::{
     array, e164, map, metadata, nullable, request, string, text, uuid, variable, with, words,
 };
 use crate::Code;
-use crate::openapi::Shape;
+use crate::openapi::shape::Shape;
 use crate::wire::batch::{BatchView, RecipientView};
 
 fn key() -> Value {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::operations::{Access, Answer, Operation, operations, period, query};
 use super::super::schemas::{boolean, instant, integer, nullable, object, with, words};
-use crate::openapi::Shape;
+use crate::openapi::shape::Shape;
 use crate::wire::billing::{CreditsBody, InvoiceBody, TransactionBody, UsageBody};
 
 pub(super) fn operations() -> Vec<Operation> {

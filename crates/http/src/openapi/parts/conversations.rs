@@ -13,7 +13,7 @@ use super::super::schemas::{
     string, uuid, variable, with, words,
 };
 use crate::Code;
-use crate::openapi::Shape;
+use crate::openapi::shape::Shape;
 use crate::wire::conversation::{AgentRef, TurnBody};
 
 pub(super) fn conversation_filters(channels: &[Channel]) -> Vec<Value> {

@@ -4,7 +4,7 @@ use offhook_domain::Scope;
 use serde_json::Value;
 
 use super::super::operations::{Access, Answer, Operation, operations};
-use crate::openapi::Shape;
+use crate::openapi::shape::Shape;
 use crate::wire::integration::IntegrationBody;
 
 pub(super) fn operations() -> Vec<Operation> {

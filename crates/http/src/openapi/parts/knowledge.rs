@@ -10,7 +10,7 @@ use super::super::schemas::{
     array, boolean, integer, nullable, object, reference, request, string, text, uuid, words,
 };
 use crate::Code;
-use crate::openapi::Shape;
+use crate::openapi::shape::Shape;
 use crate::wire::knowledge::{AffectedAgent, DocumentBody, FolderBody, HitBody};
 
 const DOCUMENTS: &str = "/v1/knowledge/documents";

@@ -9,7 +9,7 @@ use super::super::operations::{
 use super::super::schemas::{text, uuid, with, words};
 use crate::Code;
 use crate::endpoints::logs::{MAX_PATH_CHARS, METHODS};
-use crate::openapi::Shape;
+use crate::openapi::shape::Shape;
 use crate::wire::log::LogBody;
 
 pub(super) fn operations() -> Vec<Operation> {

@@ -8,7 +8,7 @@ use super::super::body;
 use super::super::operations::{Access, Answer, Operation, operations, query};
 use super::super::schemas::uuid;
 use crate::Code;
-use crate::openapi::Shape;
+use crate::openapi::shape::Shape;
 use crate::wire::number::{ImportedBody, NumberBody};
 
 pub(super) fn operations() -> Vec<Operation> {

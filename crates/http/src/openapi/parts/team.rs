@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::super::operations::{Access, Answer, Operation, operations, paging};
 use super::super::schemas::{array, boolean, nullable, object, reference, string};
-use crate::openapi::Shape;
+use crate::openapi::shape::Shape;
 use crate::wire::team::{MemberBody, SeatsBody};
 
 pub(super) fn operations() -> Vec<Operation> {

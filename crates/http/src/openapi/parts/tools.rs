@@ -10,7 +10,7 @@ use super::super::schemas::{
     text, uuid, with, words,
 };
 use crate::Code;
-use crate::openapi::Shape;
+use crate::openapi::shape::Shape;
 use crate::wire::agent::VersionBody;
 
 pub(super) fn operations() -> Vec<Operation> {

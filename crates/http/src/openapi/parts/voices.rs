@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::operations::{Access, Answer, Operation, operations, query};
 use super::super::schemas::{text, words};
-use crate::openapi::Shape;
+use crate::openapi::shape::Shape;
 use crate::wire::voice::VoiceBody;
 
 pub(super) fn operations() -> Vec<Operation> {

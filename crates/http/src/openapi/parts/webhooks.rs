@@ -14,7 +14,7 @@ use super::super::schemas::{
     uuid, variable, with, words,
 };
 use crate::Code;
-use crate::openapi::Shape;
+use crate::openapi::shape::Shape;
 use crate::wire::webhook::{AttemptBody, DeliveryBody, EndpointBody};
 
 fn delivery_filters() -> Vec<Value> {
