@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::super::body;
 use super::super::operations::{Access, Answer, Operation, operations, query};
 use super::super::schemas::{
-    Members, any_object, array, boolean, instant, integer, map, nullable, object, properties, reference,
-    request, string, text, uuid, variable, words,
+    Members, any_object, array, boolean, instant, integer, map, nullable, object, properties,
+    reference, request, string, text, uuid, variable, words,
 };
 use crate::Code;
 use crate::openapi::shape::Shape as _;

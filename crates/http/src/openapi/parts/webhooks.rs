@@ -10,8 +10,8 @@ use super::super::operations::{
     Access, Answer, Operation, last_event_id, operations, period, query,
 };
 use super::super::schemas::{
-    Members, array, boolean, e164, event_name, instant, integer, map, nullable, object, reference, string,
-    uuid, variable, with, words,
+    Members, array, boolean, e164, event_name, instant, integer, map, nullable, object, reference,
+    string, uuid, variable, with, words,
 };
 use crate::Code;
 use crate::openapi::shape::Shape;
