@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use offhook_documents::words;
 use offhook_domain::body;
-use offhook_domain::body::{Body as _, Form, Integer, Like, Optional, Or, Required, Text, Uuids};
+use offhook_domain::body::{Body as _, Form, Integer, Like, Optional, Required, Text, Uuids};
 use offhook_domain::json::{Fields, Json, Rule, item_path};
 use offhook_domain::{AccountId, DocumentId, FieldError, FolderId};
 use offhook_storage::{AccountWords, Posting, Store, StoreError};
@@ -69,7 +69,7 @@ body! {
     #[derive(Debug)]
     pub SearchKnowledge {
         query: String, Required(Text(1..=1_000)), "The search query, 1 to 1,000 characters.";
-        top_k: i64, Or(Integer(1..=20), 4), "Maximum number of passages, 1 to 20 (default 4).";
+        top_k: Option<i64>, Optional(Integer(1..=20)), "Maximum number of passages, 1 to 20 (default 4).";
         doc_ids: Option<Vec<DocumentId>>, Optional(ids(DocumentId::from_uuid)), "Search only these documents.";
         folder_ids: Option<Vec<FolderId>>, Optional(ids(FolderId::from_uuid)), "Search only these folders.";
     }
@@ -80,7 +80,7 @@ impl Knowledge {
     /// Searches: `{query, top_k?, doc_ids?, folder_ids?}`. Searches the union of what is named.
     pub async fn search(&self, account: AccountId, body: &Json) -> Result<Vec<SearchHit>> {
         let sent = SearchKnowledge::of(body, &())?;
-        let top_k = usize::try_from(sent.top_k).unwrap_or(1);
+        let top_k = usize::try_from(sent.top_k.unwrap_or(4)).unwrap_or(1);
         let scope = match (sent.doc_ids, sent.folder_ids) {
             (None, None) => Scope::All,
             (documents, folders) => {

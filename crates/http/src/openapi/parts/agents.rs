@@ -97,8 +97,8 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
 
 /// The agent config object. A write may omit any member, so none is required.
 fn config() -> Value {
-    let mut config = body::properties(AgentConfig::members(), &rows);
-    config.insert("version".to_owned(), integer());
+    let mut config = properties(&[("version", integer())]);
+    config.extend(body::properties(AgentConfig::members(), &rows));
     json!({"type": "object", "properties": config})
 }
 

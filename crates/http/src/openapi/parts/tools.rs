@@ -48,18 +48,13 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     };
     let target = [("name", text(64)), ("to", e164())];
     let values = map(string());
-    let hidden = json!({
-        "type": "object",
-        "additionalProperties": {"type": "string"},
-        "description": "Each header's value is shown as `***`."
-    });
     let shown = [
         ("id", uuid()),
         ("name", string()),
         ("description", string()),
         ("kind", words(ToolKind::ALL)),
         ("parameters", any_object()),
-        ("http", nullable(object(&http(hidden)))),
+        ("http", nullable(object(&http(values)))),
         (
             "transfer",
             nullable(object(&[("targets", array(object(&target)))])),
