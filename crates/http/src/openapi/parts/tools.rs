@@ -54,7 +54,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("description", string()),
         ("kind", words(ToolKind::ALL)),
         ("parameters", any_object()),
-        ("http", nullable(object(&http(values)))),
+        ("http", nullable(object(&http(values.clone())))),
         (
             "transfer",
             nullable(object(&[("targets", array(object(&target)))])),
