@@ -10,6 +10,7 @@ mod read;
 mod sip;
 mod speech;
 mod twilio;
+mod values;
 mod whatsapp;
 
 #[cfg(test)]

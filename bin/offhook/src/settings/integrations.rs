@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use offhook_providers::{APPLICATIONS, ApplicationSettings};
 
 use super::given::{Given, Raw};
-use super::read::base_url;
+use super::values::base_url;
 use super::{Result, SettingsError};
 
 pub(super) fn integrations(

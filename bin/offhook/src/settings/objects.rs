@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use offhook_objects::S3Settings;
 
 use super::given::{Given, Raw};
-use super::read::base_url;
+use super::values::base_url;
 use super::{Result, SettingsError};
 
 /// `storage.objects`.

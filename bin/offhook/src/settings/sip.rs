@@ -6,7 +6,7 @@ use offhook_media::ports::PortRange;
 use offhook_sip::{Transport, TrunkSettings};
 
 use super::given::{Given, Raw, Section};
-use super::read::{parsed, path};
+use super::values::{parsed, path};
 use super::{Result, SettingsError, TlsSettings};
 
 /// The ports of calls' sound: of 500 calls.

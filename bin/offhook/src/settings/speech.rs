@@ -6,7 +6,7 @@ use std::time::Duration;
 use offhook_providers::{ProviderSettings, SpeechProgram, SpeechProvider, SpeechTransport};
 
 use super::given::{Given, Raw, Section, listed};
-use super::read::{NO_BASE_URL, base_url};
+use super::values::{NO_BASE_URL, base_url};
 use super::{Result, SettingsError};
 
 /// The provider that is built in.

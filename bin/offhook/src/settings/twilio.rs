@@ -3,7 +3,7 @@
 use offhook_twilio::{Login, TwilioSettings};
 
 use super::given::Given;
-use super::read::{base_url, origin};
+use super::values::{base_url, origin};
 use super::{HttpSettings, Result, SettingsError};
 
 /// Reads everything of `twilio`; `is_carrier` says whether it is of any effect, `is_shared` whether there may be other

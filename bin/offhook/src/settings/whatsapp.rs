@@ -4,7 +4,7 @@ use offhook_providers::WhatsAppSettings;
 
 use super::Result;
 use super::given::{Given, Raw};
-use super::read::base_url;
+use super::values::base_url;
 
 pub(super) fn whatsapp(given: &mut Given) -> Result<Option<WhatsAppSettings>> {
     let base_url = given.read("whatsapp.base_url", base_url)?;
