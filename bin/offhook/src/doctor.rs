@@ -6,6 +6,7 @@ mod call;
 mod database;
 mod disk;
 mod egress;
+mod finding;
 mod integrations;
 mod legacy;
 mod models;
@@ -20,22 +21,18 @@ mod upstream;
 mod voices;
 mod whatsapp;
 
-use std::time::Duration;
-
 use clap::Args;
 use offhook_domain::Clock as _;
 use offhook_services::{Services, SystemClock};
 use offhook_storage::Store;
-use serde_json::{Value, json};
+use serde_json::Value;
 pub(crate) use service::ask;
 
+use self::finding::{Finding, Hop, State};
 use crate::settings::{Flags, Settings};
 use crate::{output, parts, telephone};
 
 const CONFIGURATION: Hop = Hop("configuration");
-
-/// A clock that is off by more shows customers times that make no sense.
-const SKEW_AT_MOST: Duration = Duration::from_secs(2);
 
 /// `offhook doctor`'s flags.
 #[derive(Debug, Args)]
@@ -49,79 +46,6 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON array.
     #[arg(long)]
     json: bool,
-}
-
-/// How a hop is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    /// As it should be.
-    Good,
-    /// It works, and should not stay like that.
-    Warning,
-    /// It does not work.
-    Failed,
-    /// It was not looked at.
-    Skipped,
-}
-
-impl State {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Good => "ok",
-            Self::Warning => "warning",
-            Self::Failed => "failed",
-            Self::Skipped => "skipped",
-        }
-    }
-}
-
-/// What was found of a hop, in one sentence; of one that failed it ends in the remedy.
-#[derive(Debug, Clone)]
-pub(crate) struct Finding {
-    hop: Hop,
-    state: State,
-    sentence: String,
-}
-
-/// A hop between a request and a delivered event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Hop(&'static str);
-
-impl Hop {
-    fn is(self, state: State, sentence: impl Into<String>) -> Finding {
-        Finding {
-            hop: self,
-            state,
-            sentence: sentence.into(),
-        }
-    }
-
-    fn good(self, sentence: impl Into<String>) -> Finding {
-        self.is(State::Good, sentence)
-    }
-
-    fn warning(self, sentence: impl Into<String>) -> Finding {
-        self.is(State::Warning, sentence)
-    }
-
-    fn failed(self, sentence: impl Into<String>) -> Finding {
-        self.is(State::Failed, sentence)
-    }
-
-    fn skipped(self, sentence: impl Into<String>) -> Finding {
-        self.is(State::Skipped, sentence)
-    }
-}
-
-impl Finding {
-    fn json(&self) -> Value {
-        json!({ "check": self.hop.0, "status": self.state.as_str(), "message": self.sentence })
-    }
-
-    fn words(&self) -> String {
-        let state = self.state.as_str();
-        format!("{state:<8}{}: {}", self.hop.0, self.sentence)
-    }
 }
 
 /// Looks at everything and prints what was found.

@@ -6,7 +6,7 @@ use offhook_services::Services;
 
 use serde_json::json;
 
-use super::{Finding, Hop};
+use super::finding::{Finding, Hop};
 use crate::settings::Settings;
 use crate::{output, parts};
 

@@ -9,7 +9,7 @@ use offhook_domain::{Plan, Scopes};
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
-use super::{Finding, Hop};
+use super::finding::{Finding, Hop};
 use crate::client::Api;
 use crate::demo::text;
 use crate::receiver::Receiver;

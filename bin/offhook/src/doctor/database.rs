@@ -4,7 +4,7 @@ use offhook_domain::{Clock as _, Timestamp};
 use offhook_services::SystemClock;
 use offhook_storage::{AboutDatabase, Store};
 
-use super::{Finding, Hop, SKEW_AT_MOST};
+use super::finding::{Finding, Hop, SKEW_AT_MOST};
 use crate::parts;
 use crate::settings::Settings;
 
@@ -95,7 +95,7 @@ fn server(about: &AboutDatabase) -> Finding {
 mod tests {
     use std::time::Duration;
 
-    use super::super::State;
+    use super::super::finding::State;
     use super::*;
 
     fn about(major: i32, connections: i32, unsafe_settings: &[(&str, &str)]) -> AboutDatabase {

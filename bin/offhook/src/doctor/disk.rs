@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Finding, Hop};
+use super::finding::{Finding, Hop};
 use crate::settings::Settings;
 
 const HOP: Hop = Hop("disk");

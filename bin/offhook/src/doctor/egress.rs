@@ -6,7 +6,7 @@ use offhook_egress::{Failure, GuardedClient, TargetUrl};
 use reqwest::Method;
 use tokio::time::timeout;
 
-use super::{Finding, Hop};
+use super::finding::{Finding, Hop};
 use crate::parts;
 use crate::settings::Settings;
 

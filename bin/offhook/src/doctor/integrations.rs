@@ -11,8 +11,8 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::Value;
 use url::form_urlencoded;
 
+use super::finding::{Finding, Hop};
 use super::upstream::said;
-use super::{Finding, Hop};
 use crate::settings::Settings;
 
 const HOP: Hop = Hop("integrations");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 
-use super::{Finding, Hop};
+use super::finding::{Finding, Hop};
 use crate::settings::Settings;
 
 const HOP: Hop = Hop("legacy");

@@ -6,8 +6,8 @@ use offhook_engine::ports::EmbeddingError;
 use offhook_providers::embeddings;
 use tokio::time::timeout;
 
+use super::finding::{Finding, Hop};
 use super::upstream::{Question, Shape};
-use super::{Finding, Hop};
 use crate::settings::Settings;
 
 const MODELS: Hop = Hop("models");

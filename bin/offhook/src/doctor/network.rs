@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use url::Url;
 
-use super::{Finding, Hop};
+use super::finding::{Finding, Hop};
 use crate::settings::Settings;
 
 pub(super) const CARRIER: Hop = Hop("carrier");

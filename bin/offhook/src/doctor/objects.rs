@@ -4,7 +4,7 @@ use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use offhook_objects::ObjectError;
 
-use super::{Finding, Hop};
+use super::finding::{Finding, Hop};
 use crate::parts;
 use crate::settings::{ObjectsSettings, Settings};
 

@@ -7,7 +7,7 @@ use offhook_ratelimit::{AboutRedis, RedisFault, RedisStore};
 use offhook_services::SystemClock;
 use url::Url;
 
-use super::{Finding, Hop, SKEW_AT_MOST};
+use super::finding::{Finding, Hop, SKEW_AT_MOST};
 use crate::settings::Settings;
 
 const HOP: Hop = Hop("redis");
@@ -102,7 +102,7 @@ fn judge(about: &AboutRedis, place: &str, others: &[String]) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
+    use super::super::finding::State;
     use super::*;
 
     fn about(eviction: Option<&str>, ahead_us: i64, took_ms: u64) -> AboutRedis {

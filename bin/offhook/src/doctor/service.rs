@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Finding, Hop};
+use super::finding::{Finding, Hop};
 use crate::settings::Settings;
 use crate::{data_dir, links};
 

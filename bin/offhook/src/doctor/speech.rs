@@ -4,8 +4,8 @@ use std::path::Path;
 
 use offhook_providers::{SpeechProgram, SpeechProvider};
 
+use super::finding::{Finding, Hop};
 use super::upstream::{Question, Shape};
-use super::{Finding, Hop};
 use crate::settings::Settings;
 
 const HOP: Hop = Hop("speech");

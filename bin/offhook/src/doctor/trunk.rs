@@ -9,8 +9,8 @@ use offhook_sip::{
     Listen, NoAnswer, SipSettings as Endpoint, SipTrunks, Timers, Transport, TrunkSettings,
 };
 
+use super::finding::{Finding, Hop};
 use super::network::CARRIER;
-use super::{Finding, Hop};
 use crate::data_dir;
 use crate::settings::{RtpSettings, Settings, SipListener, SipSettings};
 
@@ -175,7 +175,7 @@ fn is_inside(address: IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::doctor::State;
+    use crate::doctor::finding::State;
     use crate::settings::tests::variables;
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use offhook_twilio::{Login, TwilioClient, TwilioError, TwilioSettings};
 
-use super::Finding;
+use super::finding::Finding;
 use super::network::CARRIER;
 
 pub(super) async fn look(settings: &TwilioSettings) -> Finding {

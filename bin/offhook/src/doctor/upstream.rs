@@ -8,7 +8,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
-use super::{Finding, Hop};
+use super::finding::{Finding, Hop};
 
 /// How long a connection may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);

@@ -2,8 +2,8 @@
 
 use offhook_domain::VoiceProvider;
 
+use super::finding::{Finding, Hop};
 use super::upstream::{Question, Shape};
-use super::{Finding, Hop};
 use crate::settings::Settings;
 
 const HOP: Hop = Hop("voices");

@@ -6,8 +6,8 @@ use std::time::Duration;
 use offhook_providers::WhatsAppSettings;
 use tokio::time::timeout;
 
+use super::finding::{Finding, Hop};
 use super::upstream::said;
-use super::{Finding, Hop};
 use crate::parts;
 
 const HOP: Hop = Hop("whatsapp");

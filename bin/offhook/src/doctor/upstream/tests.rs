@@ -4,7 +4,8 @@ use offhook_testkit::fakes::voices::VoiceCatalog;
 use offhook_testkit::upstream::{Answer, Fault, UPSTREAM_WORDS, Upstream};
 use serde_json::json;
 
-use super::super::{Finding, State, models, speech, voices};
+use super::super::finding::{Finding, State};
+use super::super::{models, speech, voices};
 use crate::settings::{Flags, Settings};
 
 fn settings(variables: &[(&str, &str)]) -> Settings {
