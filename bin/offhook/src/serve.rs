@@ -1,7 +1,6 @@
 //! `offhook serve`: the service from its start to its graceful end.
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,15 +8,15 @@ use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use anyhow::Context as _;
+use offhook_dispatch::Dispatcher;
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_portal::{Portal, PortalConfig};
 use offhook_ratelimit::RedisStore;
-use offhook_services::Services;
+use offhook_services::{DocumentWorker, Jobs, Phase, Services};
 use offhook_storage::StoreError;
 use rustls::ServerConfig;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
 use crate::data_dir::{self, DataDirLock};
 use crate::inbound;
@@ -74,7 +73,7 @@ pub(crate) struct Running {
     data_dir: PathBuf,
     services: Services,
     http: Http,
-    workers: Workers,
+    jobs: Jobs,
     _figures: Option<Figures>,
     _lock: DataDirLock,
 }
@@ -84,29 +83,6 @@ struct Http {
     portal: Portal,
     handle: ServerHandle,
     server: JoinHandle<std::io::Result<()>>,
-}
-
-struct Workers {
-    dialer: JoinHandle<()>,
-    dispatcher: JoinHandle<()>,
-    /// Writes the request log.
-    logs: JoinHandle<()>,
-    /// Asks the voice providers for their lists.
-    voices: JoinHandle<()>,
-    /// Reads documents.
-    document_worker: JoinHandle<()>,
-    /// Renews the tokens of integrations.
-    renewals: JoinHandle<()>,
-    /// Has calls answered that come in by trunks; it never ends without any.
-    inbound: JoinHandle<()>,
-    /// No new calls and documents are claimed.
-    stop: CancellationToken,
-    /// The calls that go on say goodbye.
-    hurry: CancellationToken,
-    /// No new deliveries are claimed.
-    stop_deliveries: CancellationToken,
-    /// No request is logged any more.
-    stop_logs: CancellationToken,
 }
 
 /// Does what needs the database. One that starts together with this process, or is busy for a moment, is waited for.
@@ -173,7 +149,19 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
         .with_context(|| format!("{} cannot be listened on", settings.listen))?;
     let address = listener.local_addr()?;
     let limits = limits(&settings, &services)?;
-    let workers = Workers::start(&settings, &services, inbound)?;
+    let (dispatcher, documents) = (
+        parts::dispatcher(&settings, &services)?,
+        parts::document_worker(&services)?,
+    );
+    let mut jobs = services.start_jobs();
+    jobs.start("dispatcher", Phase::Deliveries, dispatcher, Dispatcher::run);
+    jobs.start(
+        "documents",
+        Phase::BesideCalls,
+        documents,
+        DocumentWorker::run,
+    );
+    jobs.start("inbound", Phase::Process, inbound, |inbound, _| inbound);
     let http = Http::start(&settings, &services, limits, listener, tls)?;
     let figures = match settings.metrics_listen {
         Some(listen) => {
@@ -193,7 +181,7 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
         data_dir: settings.data_dir,
         services,
         http,
-        workers,
+        jobs,
         _figures: figures,
         _lock: lock,
     })
@@ -226,13 +214,7 @@ impl Running {
     async fn failed(&mut self) -> anyhow::Error {
         let part = tokio::select! {
             _ = &mut self.http.server => "the HTTP server",
-            _ = &mut self.workers.dialer => "the dialer",
-            _ = &mut self.workers.dispatcher => "the dispatcher",
-            _ = &mut self.workers.voices => "the synchronisation of voices",
-            _ = &mut self.workers.logs => "the writer of the request log",
-            _ = &mut self.workers.document_worker => "the reader of documents",
-            _ = &mut self.workers.renewals => "the renewal of integrations",
-            _ = &mut self.workers.inbound => "what answers calls that come in",
+            job = self.jobs.lost() => job,
         };
         anyhow::anyhow!("{part} ended unexpectedly")
     }
@@ -246,7 +228,7 @@ impl Running {
         tracing::info!(
             "stopping; live calls go on for calls.drain_seconds, another signal ends them now"
         );
-        let hurry = self.workers.hurry.clone();
+        let hurry = self.jobs.hurry();
         let ended = tokio::select! {
             () = self.drain() => Ok(()),
             () = async {
@@ -262,22 +244,14 @@ impl Running {
 
     async fn drain(self) {
         self.services.health().stop();
-        self.workers.stop.cancel();
-        tokio::join!(
-            finish(self.workers.dialer),
-            finish(self.workers.document_worker),
-            finish(self.workers.renewals),
-        );
+        self.jobs.end_calls().await;
         let last_events = timeout(LAST_EVENTS_LIMIT, self.services.events_sent());
-        let (_, (), ()) = tokio::join!(last_events, self.http.stop(), finish(self.workers.voices),);
-        self.workers.stop_logs.cancel();
-        finish(self.workers.logs).await;
+        let server_jobs = self.jobs.end(Phase::BesideServer);
+        let (_, (), ()) = tokio::join!(last_events, self.http.stop(), server_jobs);
+        self.jobs.end(Phase::Logs).await;
         // What is not under way by now keeps until the next start.
-        self.workers.stop_deliveries.cancel();
-        if timeout(DELIVERIES_LIMIT, finish(self.workers.dispatcher))
-            .await
-            .is_err()
-        {
+        let deliveries = self.jobs.end(Phase::Deliveries);
+        if timeout(DELIVERIES_LIMIT, deliveries).await.is_err() {
             tracing::warn!("deliveries under way were left");
         }
         data_dir::remove_listen(&self.data_dir);
@@ -339,40 +313,6 @@ impl Http {
     }
 }
 
-impl Workers {
-    fn start(
-        settings: &Settings,
-        services: &Services,
-        inbound: BoxFuture<'static, ()>,
-    ) -> anyhow::Result<Self> {
-        let stop_logs = CancellationToken::new();
-        let (stop, hurry, stop_deliveries) = (
-            CancellationToken::new(),
-            CancellationToken::new(),
-            CancellationToken::new(),
-        );
-        let dialer = services.dialer().run(stop.clone(), hurry.clone());
-        let dispatcher = parts::dispatcher(settings, services)?.run(stop_deliveries.clone());
-        let voices = services.voices().clone().run(stop.clone());
-        let logs = services.request_logs().clone().run(stop_logs.clone());
-        let document_worker = parts::document_worker(services)?.run(stop.clone());
-        let renewals = services.integrations().renewals().run(stop.clone());
-        Ok(Self {
-            dialer: tokio::spawn(dialer),
-            renewals: tokio::spawn(renewals),
-            document_worker: tokio::spawn(document_worker),
-            dispatcher: tokio::spawn(dispatcher),
-            logs: tokio::spawn(logs),
-            voices: tokio::spawn(voices),
-            inbound: tokio::spawn(inbound),
-            stop,
-            hurry,
-            stop_deliveries,
-            stop_logs,
-        })
-    }
-}
-
 /// How many connections are served: as many as the library takes, and half of what the process may open. Calls, the
 /// database and what is sent need the rest.
 fn max_connections() -> usize {
@@ -411,12 +351,4 @@ fn limits(settings: &Settings, services: &Services) -> anyhow::Result<RateLimits
         }
         None => RateLimits::new(limits),
     })
-}
-
-/// Waits for a worker; one that panicked has ended too.
-async fn finish(worker: JoinHandle<()>) {
-    // The end of a finished one may have been seen already, and is not to be asked for twice.
-    if !worker.is_finished() && worker.await.is_err() {
-        tracing::error!("a worker panicked");
-    }
 }

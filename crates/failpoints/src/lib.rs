@@ -107,17 +107,22 @@ pub fn scaled(time: std::time::Duration) -> std::time::Duration {
     time / *haste
 }
 
-/// The names that a process's workers pass to [`begin_worker`].
+/// The names of a process's jobs, as [`begin_worker`] gets them.
 pub const WORKERS: &[&str] = &[
     "agents",
     "analyses",
     "batches",
     "clock",
+    "dialer",
+    "dispatcher",
     "documents",
     "embeddings",
     "hangups",
+    "inbound",
+    "integrations",
     "leases",
     "legacy",
+    "logs",
     "maintenance",
     "orphans",
     "recordings",
@@ -125,6 +130,7 @@ pub const WORKERS: &[&str] = &[
     "signals",
     "silent_chats",
     "uploads",
+    "voices",
     "whatsapp",
 ];
 

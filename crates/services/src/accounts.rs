@@ -7,10 +7,10 @@ use offhook_domain::{AccountId, EmailAddress, MemberRole, Plan, Timestamp, Trans
 use offhook_storage::{Account, Member, NewLedgerEntry, mint};
 
 use crate::error::InputError;
-use crate::{Result, Shared};
+use crate::{Context, Result};
 
 #[derive(Clone)]
-pub struct Accounts(pub(crate) Arc<Shared>);
+pub struct Accounts(pub(crate) Arc<Context>);
 
 #[boxed]
 impl Accounts {
@@ -86,15 +86,14 @@ pub(crate) fn new_account(
 
 /// The first credits of an account: `credits`, or else the plan's monthly credits.
 pub(crate) fn first_credits(
-    shared: &Shared,
+    ctx: &Context,
     account: &Account,
     credits: Option<i64>,
 ) -> Option<NewLedgerEntry> {
     let (amount, description) = match credits {
         Some(credits) => (credits, "Credits at account creation".to_owned()),
         None => (
-            shared
-                .plans
+            ctx.plans
                 .terms(account.plan)
                 .credits_per_month
                 .map_or(0, i64::from),

@@ -22,7 +22,7 @@ use offhook_storage::{
 
 use crate::casefold::fold;
 use crate::error::{Result, UseCaseError};
-use crate::{Page, PageRequest, Refusal, Shared, Voices, knowledge};
+use crate::{Context, Page, PageRequest, Providers, Refusal, Voices, knowledge};
 
 use patch::{AgentPatch, language, name};
 
@@ -42,7 +42,11 @@ pub struct AgentView {
 }
 
 #[derive(Clone)]
-pub struct Agents(Arc<Shared>, Voices);
+pub struct Agents {
+    pub(crate) ctx: Arc<Context>,
+    pub(crate) providers: Arc<Providers>,
+    pub(crate) voices: Voices,
+}
 
 body! {
     /// `POST /v1/agents/{id}/publish`.
@@ -55,10 +59,6 @@ body! {
 
 #[boxed]
 impl Agents {
-    pub(crate) const fn new(shared: Arc<Shared>, voices: Voices) -> Self {
-        Self(shared, voices)
-    }
-
     /// Lists agents, newest first. `q` ignores case.
     pub async fn list(
         &self,
@@ -68,14 +68,14 @@ impl Agents {
     ) -> Result<Page<Agent>, StoreError> {
         filter.q = filter.q.as_deref().map(fold);
         let limit = i64::from(page.limit);
-        let store = &self.0.store;
+        let store = &self.ctx.store;
         let rows = store.agents(account, filter, page.after, limit).await?;
         Ok(Page::of(rows, page.limit))
     }
 
     /// Returns an agent with its head configuration.
     pub async fn get(&self, account: AccountId, id: AgentId) -> Result<AgentView> {
-        let found = self.0.store.agent_with_config(account, id, None).await?;
+        let found = self.ctx.store.agent_with_config(account, id, None).await?;
         let (agent, config) = found.ok_or(UseCaseError::NotFound)?;
         self.with_numbers(view(agent, config)?).await
     }
@@ -93,7 +93,7 @@ impl Agents {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        self.0.store.numbers_of_agents(account, ids).await
+        self.ctx.store.numbers_of_agents(account, ids).await
     }
 
     async fn with_numbers(&self, mut view: AgentView) -> Result<AgentView> {
@@ -114,11 +114,13 @@ impl Agents {
         };
         fields.finish()?;
         if let Some(write) = &config {
-            self.0.check_config(&write.config)?;
-            self.0.tools_of(account, &write.config).await??;
-            self.0.check_knowledge(account, &write.config, None).await?;
+            self.providers.check_config(&write.config)?;
+            self.ctx.tools_of(account, &write.config).await??;
+            self.ctx
+                .check_knowledge(account, &write.config, None)
+                .await?;
         }
-        let at = self.0.clock.now();
+        let at = self.ctx.clock.now();
         let language = config
             .as_ref()
             .map_or(language, |write| write.config.language.clone());
@@ -137,7 +139,7 @@ impl Agents {
             updated_at: at,
         };
         let stored = config.map(|write| write.config.to_stored());
-        self.0
+        self.ctx
             .store
             .create_agent(NewAgent {
                 name_folded: fold(&agent.name),
@@ -153,14 +155,16 @@ impl Agents {
     pub async fn update(&self, account: AccountId, id: AgentId, body: &Json) -> Result<AgentView> {
         let patch = AgentPatch::read(body)?;
         for _ in 0..TRIES {
-            let found = self.0.store.agent_with_config(account, id, None).await?;
+            let found = self.ctx.store.agent_with_config(account, id, None).await?;
             let (agent, stored) = found.ok_or(UseCaseError::NotFound)?;
             let change = self.change(&agent, stored.as_deref(), &patch)?;
             if changes_nothing(&change) {
                 return self.with_numbers(view(agent, stored)?).await;
             }
             if let (Runtime::Legacy, Some((name, _))) = (agent.runtime, &change.name) {
-                self.0.rename_at_provider(&agent, name).await?;
+                self.providers
+                    .rename_at_provider(&self.ctx, &agent, name)
+                    .await?;
             }
             if let Some(saved) = &change.config {
                 let config = AgentConfig::from_stored(saved).map_err(corrupt)?;
@@ -169,12 +173,12 @@ impl Agents {
                 // Tools and documents that the head already names may have been deleted since. They are skipped and do
                 // not block this change.
                 if head.as_ref().map(|head| &head.tool_ids) != Some(&config.tool_ids) {
-                    self.0.tools_of(account, &config).await??;
+                    self.ctx.tools_of(account, &config).await??;
                 }
-                let knowledge = self.0.check_knowledge(account, &config, head.as_ref());
+                let knowledge = self.ctx.check_knowledge(account, &config, head.as_ref());
                 knowledge.await?;
             }
-            if let Some((agent, config)) = self.0.store.change_agent(account, id, change).await? {
+            if let Some((agent, config)) = self.ctx.store.change_agent(account, id, change).await? {
                 return self.with_numbers(view(agent, config)?).await;
             }
             // The head has moved. With an expected version the next try refuses; without one the patch is applied
@@ -220,7 +224,7 @@ impl Agents {
             language: language.filter(|language| *language != agent.language),
             status,
             config,
-            at: self.0.clock.now(),
+            at: self.ctx.clock.now(),
         })
     }
 
@@ -258,7 +262,7 @@ impl Agents {
             // This service may no longer support what is already saved. That must not block a new name.
             return Ok((None, language));
         }
-        self.0.check_config(&config)?;
+        self.providers.check_config(&config)?;
         Ok((Some(after), language))
     }
 
@@ -268,11 +272,11 @@ impl Agents {
         let PublishAgent { version, note } = PublishAgent::of(body, &())?;
         let version = version.and_then(|version| i32::try_from(version).ok());
         for _ in 0..TRIES {
-            let agent = self.0.store.agent(account, id).await?;
+            let agent = self.ctx.store.agent(account, id).await?;
             let agent = agent.ok_or(UseCaseError::NotFound)?;
             let statuses = (agent.status, publishable_status(&agent)?);
             let wanted = version.unwrap_or(agent.head_version);
-            let found = self.0.store.agent_version(account, id, wanted).await?;
+            let found = self.ctx.store.agent_version(account, id, wanted).await?;
             let Some((before, stored)) = found.and_then(|(_, version)| version) else {
                 return Err(match version {
                     Some(_) => FieldError::new("version", Rule::NoVersion).into(),
@@ -280,10 +284,14 @@ impl Agents {
                 });
             };
             let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
-            self.0.check_publishable(&config)?;
+            self.providers.check_publishable(&config)?;
             // A version that was published before keeps the tools and documents pinned then.
             let tools = match before.published_at {
-                None => self.0.tools_of(account, &config).await?.map_err(refused)?,
+                None => self
+                    .ctx
+                    .tools_of(account, &config)
+                    .await?
+                    .map_err(refused)?,
                 Some(_) => Vec::new(),
             };
             // Last, after every check that may refuse, because it can change the workspace at the provider.
@@ -294,9 +302,13 @@ impl Agents {
                 note: note.clone(),
                 tools,
                 knowledge: knowledge::named(&config.knowledge_base),
-                at: self.0.clock.now(),
+                at: self.ctx.clock.now(),
             };
-            let published = self.0.store.publish_agent(account, id, publication).await?;
+            let published = self
+                .ctx
+                .store
+                .publish_agent(account, id, publication)
+                .await?;
             if let Some((agent, config)) = published {
                 return view(agent, config);
             }

@@ -16,7 +16,7 @@ use offhook_storage::{Agent, AnalysisSchema, StoreError};
 
 use crate::error::{Result, UseCaseError};
 use crate::tools::schema;
-use crate::{Refusal, Shared};
+use crate::{Context, Refusal};
 
 pub(crate) use analysis_worker::keep_analysing;
 
@@ -30,7 +30,7 @@ pub struct AnalysisSchemaView {
 }
 
 #[derive(Clone)]
-pub struct Analyses(pub(crate) Arc<Shared>);
+pub struct Analyses(pub(crate) Arc<Context>);
 
 #[boxed]
 impl Analyses {

@@ -1,8 +1,8 @@
 //! Builds the use cases.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
 
 use offhook_documents::Extractor;
 use offhook_domain::{Clock, NodeId, Plans};
@@ -15,16 +15,17 @@ use offhook_engine::ports::{Application, Embeddings, Models, VoiceLibrary};
 use offhook_engine::whatsapp::WhatsAppApi;
 use offhook_objects::Objects;
 use offhook_storage::Store;
-use tokio_util::task::TaskTracker;
+use tokio::sync::watch;
 
-use crate::feed::Feed;
+use crate::recordings::Recordings;
+use crate::redis_membership::RedisMembership;
+use crate::uploads::Uploads;
 use crate::{
     Accounts, Agents, Analyses, Batches, Billing, CallSettings, Calls, Catalog, CatalogError,
-    Chats, Conversations, Credentials, Dialer, DocumentWorker, Health, Inbound, Integrations, Keys,
-    Knowledge, Legacy, Network, Numbers, Overview, People, PlanChanges, RecordingKeeper,
-    RequestLogs, Restored, Retention, Shared, Talks, Team, ToolShelf, UploadCollector, Voices,
-    Wakes, Webhooks, WhatsApp, Widgets, calls, chats, dialer, knowledge, legacy, recordings,
-    redis_membership, signals, talks, uploads,
+    Chats, Context, Conversations, Credentials, DocumentWorker, Health, Inbound, Integrations,
+    Keys, Knowledge, Legacy, Live, Network, Numbers, Overview, People, PlanChanges, Providers,
+    RecordingKeeper, RequestLogs, Restored, Retention, Runner, Talks, Team, ToolShelf,
+    UploadCollector, Voices, Wakes, Webhooks, WhatsApp, Widgets, chats, knowledge, legacy,
 };
 
 /// What the use cases need.
@@ -55,19 +56,31 @@ pub struct ServicesConfig {
 }
 
 macro_rules! use_cases {
-    (|$shared:ident, $voices:ident| $($(#[$doc:meta])* $name:ident: $type:ident = $use_case:expr,)*) => {
-        /// Every use case, over one set of resources. Cheap to clone.
+    (
+        |$runner:ident, $membership:ident, $voices:ident, $policy:ident|
+        let $parts:pat = $whole:expr;
+        $($(#[$doc:meta])* $name:ident: $type:ident = $use_case:expr,)*
+    ) => {
+        /// Every use case. Cheap to clone.
         #[derive(Clone)]
         pub struct Services {
-            pub(crate) shared: Arc<Shared>,
+            pub(crate) runner: Arc<Runner>,
+            pub(crate) membership: Arc<RedisMembership>,
             $($name: $type,)*
         }
 
         impl Services {
-            fn of($shared: Arc<Shared>, $voices: Voices) -> Self {
+            fn of(
+                $runner: Arc<Runner>,
+                $membership: Arc<RedisMembership>,
+                $voices: Voices,
+                $policy: Policy,
+            ) -> Self {
+                let $parts = $whole;
                 Self {
                     $($name: $use_case,)*
-                    shared: $shared,
+                    runner: $runner.clone(),
+                    membership: $membership,
                 }
             }
 
@@ -80,143 +93,160 @@ macro_rules! use_cases {
     };
 }
 
-use_cases! { |shared, voices|
-    accounts: Accounts = Accounts(shared.clone()),
-    keys: Keys = Keys::new(shared.clone()),
-    agents: Agents = Agents::new(shared.clone(), voices.clone()),
-    analyses: Analyses = Analyses(shared.clone()),
-    billing: Billing = Billing(shared.clone()),
-    calls: Calls = Calls(shared.clone()),
-    batches: Batches = Batches(shared.clone()),
+use_cases! {
+    |runner, membership, voices, policy|
+    let Runner { ctx, live, providers, recordings, .. } = &*runner;
+
+    accounts: Accounts = Accounts(ctx.clone()),
+    keys: Keys = Keys::new(ctx.clone()),
+    agents: Agents = Agents { ctx: ctx.clone(), providers: providers.clone(), voices: voices.clone() },
+    analyses: Analyses = Analyses(ctx.clone()),
+    billing: Billing = Billing(ctx.clone()),
+    calls: Calls = Calls { ctx: ctx.clone(), live: live.clone(), providers: providers.clone() },
+    batches: Batches = Batches(ctx.clone(), providers.clone()),
     /// Text conversations.
-    chats: Chats = Chats(shared.clone()),
+    chats: Chats = Chats(runner.clone()),
     /// Spoken conversations from web pages.
-    talks: Talks = Talks(shared.clone()),
-    widgets: Widgets = Widgets(shared.clone()),
-    conversations: Conversations = Conversations(shared.clone()),
+    talks: Talks = Talks(runner.clone(), Arc::default()),
+    widgets: Widgets = Widgets(ctx.clone()),
+    conversations: Conversations = Conversations { ctx: ctx.clone(), live: live.clone(), recordings: recordings.clone() },
     /// Accounts' credentials at providers.
-    credentials: Credentials = Credentials::new(shared.clone()),
-    legacy: Legacy = Legacy(shared.clone()),
-    numbers: Numbers = Numbers(shared.clone()),
-    tools: ToolShelf = ToolShelf(shared.clone()),
-    webhooks: Webhooks = Webhooks(shared.clone()),
+    credentials: Credentials = Credentials::new(ctx.clone()),
+    legacy: Legacy = Legacy(runner.clone()),
+    numbers: Numbers = Numbers { ctx: ctx.clone(), network: runner.providers.network.clone() },
+    tools: ToolShelf = ToolShelf { ctx: ctx.clone(), client: runner.tool_client.clone() },
+    webhooks: Webhooks = Webhooks { ctx: ctx.clone(), live: live.clone(), policy },
     /// The members of an account.
-    team: Team = Team(shared.clone()),
+    team: Team = Team(ctx.clone()),
     /// Users who sign in to the portal.
-    people: People = People::new(shared.clone()),
-    integrations: Integrations = Integrations(shared.clone()),
+    people: People = People::new(ctx.clone()),
+    integrations: Integrations = runner.integrations.clone(),
     voices: Voices = voices.clone(),
-    request_logs: RequestLogs = RequestLogs::new(shared.clone()),
+    request_logs: RequestLogs = RequestLogs::new(ctx.clone()),
     /// Whether this process can serve.
-    health: Health = Health(shared.clone()),
+    health: Health = Health { ctx: ctx.clone(), live: live.clone(), membership: membership.clone() },
     /// Incoming calls.
-    inbound: Inbound = Inbound::new(shared.clone()),
+    inbound: Inbound = Inbound::new(runner.clone()),
     /// An account's activity now and in the last day.
-    overview: Overview = Overview(shared.clone()),
+    overview: Overview = Overview(ctx.clone()),
     /// Knowledge documents and folders.
-    knowledge: Knowledge = Knowledge(shared.clone()),
+    knowledge: Knowledge = runner.knowledge.clone(),
     /// Conversations on WhatsApp.
-    whatsapp: WhatsApp = WhatsApp(shared.clone()),
+    whatsapp: WhatsApp = WhatsApp(ctx.clone(), Arc::default()),
 }
 
 impl Services {
     /// Fails if a shipped catalog is invalid.
     pub fn new(config: ServicesConfig) -> Result<Self, CatalogError> {
-        let catalog = Catalog::load(&config.plans)?;
-        let legacy_price = legacy::price(&config.plans)?;
-        let shared = Arc::new(Shared {
-            store: config.store,
-            clock: config.clock,
-            plans: config.plans,
-            catalog,
+        let files_are_shared = config.objects.is_shared();
+        let providers = Arc::new(Providers {
+            catalog: Catalog::load(&config.plans)?,
             models: config.models,
             latencies: Latencies::default(),
             network: config.network,
             speech: config.speech,
             legacy: config.legacy,
-            legacy_price,
-            legacy_looks: legacy::Looks::default(),
-            files_are_shared: config.objects.is_shared(),
-            recordings: recordings::Recordings::new(config.objects.clone()),
-            uploads: uploads::Uploads::new(config.objects),
-            node: config.node,
-            has_redis: config.has_redis,
-            redis_membership: redis_membership::RedisMembership::default(),
-            webhook_policy: config.webhook_policy,
-            tool_client: config.tool_client,
+            legacy_price: legacy::price(&config.plans)?,
+        });
+        let ctx = Arc::new(Context {
+            store: config.store,
+            clock: config.clock,
+            plans: config.plans,
             calls: config.calls,
-            feed: Feed::default(),
-            signals: signals::Signals::default(),
+            node: config.node,
             wakes: Wakes::default(),
-            registry: dialer::Registry::default(),
-            held: TaskTracker::new(),
-            applications: OnceLock::new(),
-            meaning: OnceLock::new(),
-            carrier_door: OnceLock::new(),
-            placed_by: calls::PlacedBy::default(),
-            chats: chats::Work::here(),
-            talkers: talks::Addresses::default(),
-            whatsapp: OnceLock::new(),
-            listeners: talks::Listeners::default(),
             stopping: AtomicBool::new(false),
         });
-        let voices = Voices::new(shared.clone())?;
-        Ok(Self::of(shared, voices))
+        let live = Arc::new(Live {
+            chats: chats::Work::here(),
+            ..Live::default()
+        });
+        let recordings = Recordings::new(
+            ctx.clone(),
+            live.clone(),
+            providers.clone(),
+            config.objects.clone(),
+        );
+        let runner = Arc::new(Runner {
+            live,
+            providers,
+            recordings: Arc::new(recordings),
+            knowledge: Knowledge {
+                ctx: ctx.clone(),
+                uploads: Arc::new(Uploads::new(config.objects)),
+                meaning: Arc::default(),
+            },
+            integrations: Integrations(ctx.clone(), Arc::default()),
+            tool_client: config.tool_client,
+            ctx,
+        });
+        let membership = RedisMembership::new(config.has_redis, files_are_shared);
+        let voices = Voices::new(runner.ctx.clone())?;
+        Ok(Self::of(
+            runner,
+            Arc::new(membership),
+            voices,
+            config.webhook_policy,
+        ))
     }
 
     pub fn clock(&self) -> &Arc<dyn Clock> {
-        &self.shared.clock
+        &self.runner.clock
     }
 
     /// The store, for the workers beside the use cases.
     pub fn store(&self) -> &Store {
-        &self.shared.store
+        &self.runner.store
     }
 
     /// Wakes this process's workers.
     pub fn wakes(&self) -> &Wakes {
-        &self.shared.wakes
+        &self.runner.wakes
     }
 
     /// Adds the providers whose voices can be listed.
     #[must_use]
     pub fn with_voice_libraries(mut self, libraries: Vec<Arc<dyn VoiceLibrary>>) -> Self {
         self.voices = self.voices.with_libraries(libraries);
-        self.agents = Agents::new(self.shared.clone(), self.voices.clone());
+        self.agents.voices = self.voices.clone();
         self
     }
 
     /// Adds the applications that accounts can connect. The first call wins.
     #[must_use]
     pub fn with_applications(self, applications: Vec<Arc<dyn Application>>) -> Self {
-        let _ = self.shared.applications.set(applications);
+        let _ = self.runner.integrations.1.set(applications);
         self
     }
 
     /// Adds an embeddings endpoint, so that documents are also found by meaning. The first call wins.
     #[must_use]
     pub fn with_embeddings(self, embeddings: Arc<dyn Embeddings>) -> Self {
-        let _ = self.shared.meaning.set(knowledge::Meaning::new(embeddings));
+        let _ = self
+            .runner
+            .knowledge
+            .meaning
+            .set(knowledge::Meaning::new(embeddings));
         self
     }
 
     /// Adds the webhook endpoint of a carrier that speaks HTTP. The first call wins.
     #[must_use]
     pub fn with_carrier_door(self, door: Arc<dyn CarrierDoor>) -> Self {
-        let _ = self.shared.carrier_door.set(door);
+        let _ = self.inbound.door.set(door);
         self
     }
 
     /// The carrier's webhook endpoint, if it speaks HTTP.
     pub fn carrier_door(&self) -> Option<&Arc<dyn CarrierDoor>> {
-        self.shared.carrier_door.get()
+        self.inbound.door.get()
     }
 
     /// Adds WhatsApp, where accounts' numbers answer customers. The first call wins; without it, no customer is
     /// answered there.
     #[must_use]
     pub fn with_whatsapp(self, api: Arc<dyn WhatsAppApi>) -> Self {
-        let _ = self.shared.whatsapp.set(api);
+        let _ = self.whatsapp.1.set(api);
         self
     }
 
@@ -224,37 +254,37 @@ impl Services {
     /// them. The first call wins; without it, no call is recorded.
     #[must_use]
     pub fn with_spool(self, directory: PathBuf) -> Self {
-        self.shared.recordings.spool_in(directory);
+        self.runner.recordings.spool_in(directory);
         self
     }
 
     /// Uploads recordings left on this machine to the object store.
     pub fn recording_keeper(&self) -> RecordingKeeper {
-        RecordingKeeper(self.shared.clone())
+        RecordingKeeper(self.runner.recordings.clone())
     }
 
     pub fn plan_changes(&self) -> PlanChanges {
-        PlanChanges(self.shared.clone())
+        PlanChanges(self.runner.ctx.clone())
     }
 
     /// Deletes rows whose retention has ended.
     pub fn retention(&self) -> Retention {
-        Retention(self.shared.clone())
+        Retention(self.runner.ctx.clone(), self.runner.recordings.clone())
     }
 
     /// A database that was restored from a backup.
     pub fn restored(&self) -> Restored {
-        Restored(self.shared.clone())
+        Restored(self.runner.ctx.clone(), self.runner.live.clone())
     }
 
     /// Deletes uploads that no document waits for.
     pub fn upload_collector(&self) -> UploadCollector {
-        UploadCollector(self.shared.clone())
+        UploadCollector(self.runner.ctx.clone(), self.knowledge.uploads.clone())
     }
 
     /// The model catalog.
     pub fn catalog(&self) -> &Catalog {
-        &self.shared.catalog
+        &self.runner.providers.catalog
     }
 
     /// The worker that reads documents: files with `extractor`, URLs with `client`.
@@ -263,11 +293,12 @@ impl Services {
         extractor: Arc<dyn Extractor>,
         client: GuardedClient,
     ) -> DocumentWorker {
-        DocumentWorker::new(self.shared.clone(), extractor, client)
+        DocumentWorker::new(self.knowledge.clone(), extractor, client)
     }
 
-    /// The worker that dials and runs maintenance.
-    pub fn dialer(&self) -> Dialer {
-        Dialer::new(self.shared.clone(), self.keys.clone(), self.agents.clone())
+    /// Publishes the name of this process's Redis to the other processes on its database. The name is stored in that
+    /// Redis.
+    pub fn counts_in(&self, redis: watch::Receiver<Option<Arc<str>>>) {
+        self.membership.count_in(redis);
     }
 }

@@ -16,9 +16,9 @@ use offhook_storage::{
 };
 
 use crate::calls::{NO_CALLS, no_number, replay};
+use crate::digest::sha256;
 use crate::error::{Result, UseCaseError};
-use crate::keys::sha256;
-use crate::{Caller, Page, PageRequest, PlacedReply, Refusal, Shared};
+use crate::{Caller, Context, Page, PageRequest, PlacedReply, Providers, Refusal};
 
 pub use csv_rows::CsvRows;
 pub use read::BatchBody;
@@ -39,7 +39,7 @@ const IN_DOUBT: &str =
 pub type PrintBatch = fn(&Batch) -> Vec<u8>;
 
 #[derive(Clone)]
-pub struct Batches(pub(crate) Arc<Shared>);
+pub struct Batches(pub(crate) Arc<Context>, pub(crate) Arc<Providers>);
 
 #[boxed]
 impl Batches {
@@ -154,7 +154,7 @@ impl Batches {
         let account = caller.account.id;
         let store = &self.0.store;
         let found = store
-            .agent_to_call(account, request.agent.clone(), self.0.lines())
+            .agent_to_call(account, request.agent.clone(), self.1.lines())
             .await?;
         let (agent, _, usual_number) =
             found.ok_or_else(|| FieldError::new("agent_id", Rule::NoAgent))?;
@@ -171,11 +171,11 @@ impl Batches {
         if let Some(number) = request.phone_number_id {
             let found = store.number(account, number).await?;
             let found = found.ok_or_else(|| FieldError::new("phone_number_id", Rule::NoNumber))?;
-            if !found.at_legacy && !self.0.legacy.is_simulated() {
+            if !found.at_legacy && !self.1.legacy.is_simulated() {
                 let fault = "the provider of the agent does not have this number: assign it there, and it comes with the next sync";
                 return Err(FieldError::new("phone_number_id", fault).into());
             }
-        } else if usual_number.is_none() && self.0.shared_number(agent.runtime).is_none() {
+        } else if usual_number.is_none() && self.1.shared_number(agent.runtime).is_none() {
             return Err(UseCaseError::Conflict(no_number(agent.runtime)));
         }
         let at = self.0.clock.now();

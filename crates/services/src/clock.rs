@@ -8,9 +8,8 @@ use offhook_domain::{Clock, Timestamp};
 use offhook_storage::Store;
 use tokio_util::sync::CancellationToken;
 
-use crate::Result;
-use crate::shared::Shared;
 use crate::workers::Turns;
+use crate::{Context, Result};
 
 /// How often the database is queried for the time.
 const ASK_EVERY: Duration = Duration::from_secs(10);
@@ -111,17 +110,17 @@ async fn ask(store: &Store) -> Result<(Timestamp, Timestamp, Duration)> {
 }
 
 /// Follows the database's clock until `stop`, if processes share one.
-pub(crate) async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
-    if shared.store.is_embedded() {
-        return;
+pub(crate) async fn keep(ctx: Arc<Context>, stop: CancellationToken) {
+    if ctx.store.is_embedded() {
+        return stop.cancelled().await;
     }
     let mut turns = Turns::new(ASK_EVERY, &stop);
     while turns.next().await {
         // Without a response, this machine's oscillator is good enough.
-        if let Ok((told, at, took)) = ask(&shared.store).await
+        if let Ok((told, at, took)) = ask(&ctx.store).await
             && took <= ANSWER_WITHIN
         {
-            shared.clock.follow(told, at);
+            ctx.clock.follow(told, at);
         }
     }
 }

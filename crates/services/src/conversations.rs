@@ -13,8 +13,9 @@ use offhook_storage::{
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::recordings::Recordings;
 use crate::signals::{FOLLOW_AGAIN_AFTER, Signal};
-use crate::{Caller, Page, PageRequest, Recording, Result, Shared, UseCaseError};
+use crate::{Caller, Context, Live, Page, PageRequest, Recording, Result, UseCaseError};
 
 /// Turns returned with a conversation at most.
 const TRANSCRIPT_TURNS: i64 = 1_000;
@@ -31,12 +32,16 @@ pub struct SoFar {
 }
 
 #[derive(Clone)]
-pub struct Conversations(pub(crate) Arc<Shared>);
+pub struct Conversations {
+    pub(crate) ctx: Arc<Context>,
+    pub(crate) live: Arc<Live>,
+    pub(crate) recordings: Arc<Recordings>,
+}
 
 #[boxed]
 impl Conversations {
     fn retained_since(&self, caller: &Caller) -> Option<Timestamp> {
-        retained_since(&self.0, caller)
+        retained_since(&self.ctx, caller)
     }
 
     /// Lists conversations, newest first.
@@ -48,7 +53,7 @@ impl Conversations {
     ) -> Result<Page<ConversationView>> {
         filter.since = filter.since.max(self.retained_since(caller));
         let rows = self
-            .0
+            .ctx
             .store
             .conversations(caller.account.id, filter, page.after, i64::from(page.limit))
             .await?;
@@ -63,7 +68,7 @@ impl Conversations {
         voice_only: bool,
     ) -> Result<Option<ConversationView>> {
         let since = self.retained_since(caller);
-        let store = &self.0.store;
+        let store = &self.ctx.store;
         let view = store.conversation(caller.account.id, id, since).await?;
         Ok(view.filter(|view| !voice_only || view.conversation.is_voice()))
     }
@@ -75,7 +80,7 @@ impl Conversations {
         id: ConversationId,
     ) -> Result<Option<(ConversationView, Vec<Moment>)>> {
         let since = self.retained_since(caller);
-        self.0
+        self.ctx
             .store
             .transcript(caller.account.id, id, since, TRANSCRIPT_TURNS)
             .await
@@ -83,7 +88,9 @@ impl Conversations {
 
     /// The duration and cost of a conversation that the caller may read; while it lasts, as if it ended now.
     pub async fn so_far(&self, conversation: &Conversation) -> Result<SoFar> {
-        let until = conversation.ended_at.unwrap_or_else(|| self.0.clock.now());
+        let until = conversation
+            .ended_at
+            .unwrap_or_else(|| self.ctx.clock.now());
         let seconds = conversation.duration_seconds.unwrap_or_else(|| {
             let answered = conversation.answered_at;
             answered.map_or(0, |answered| until.started_seconds_since(answered))
@@ -94,7 +101,7 @@ impl Conversations {
             None if conversation.voice => price.of_seconds(seconds),
             None => {
                 let (account, id) = (conversation.account_id, conversation.id);
-                let answers = self.0.store.chat_answers(account, id).await?;
+                let answers = self.ctx.store.chat_answers(account, id).await?;
                 price.of_answers(i64::from(answers.unwrap_or(0)))
             }
         };
@@ -109,7 +116,7 @@ impl Conversations {
             return Ok(None);
         }
         let (account, id) = (conversation.account_id, conversation.id);
-        self.0.store.analysis(account, id).await
+        self.ctx.store.analysis(account, id).await
     }
 
     /// The recording of a conversation, if there is one. A recording that is missing from the object store is logged
@@ -123,7 +130,7 @@ impl Conversations {
         if view.is_none_or(|view| !view.conversation.has_audio) {
             return Ok(None);
         }
-        let found = self.0.recordings.find(caller.account.id, id).await?;
+        let found = self.recordings.find(caller.account.id, id).await?;
         if found.is_none() {
             tracing::error!(conversation = %id, "a recording is missing from the object store");
         }
@@ -141,7 +148,11 @@ impl Conversations {
         if self.get(caller, id, false).await?.is_none() {
             return Ok(None);
         }
-        let rows = self.0.store.turns(id, after, i64::from(limit) + 1).await?;
+        let rows = self
+            .ctx
+            .store
+            .turns(id, after, i64::from(limit) + 1)
+            .await?;
         Ok(Some(Page::of(rows, limit)))
     }
 
@@ -157,7 +168,7 @@ impl Conversations {
         if self.get(caller, id, false).await?.is_none() {
             return Ok(None);
         }
-        let store = &self.0.store;
+        let store = &self.ctx.store;
         let mut rows = store.turns_before(id, before, i64::from(limit) + 1).await?;
         // The extra row is the oldest.
         rows.reverse();
@@ -174,13 +185,10 @@ impl Conversations {
         open: i32,
         most: Option<i32>,
     ) -> Result<bool, StoreError> {
-        let shared = &self.0;
-        let noted = shared.store.note_streams(
-            (account, key),
-            shared.node,
-            (open, most),
-            shared.clock.now(),
-        );
+        let ctx = &self.ctx;
+        let noted = ctx
+            .store
+            .note_streams((account, key), ctx.node, (open, most), ctx.clock.now());
         noted.await
     }
 
@@ -192,11 +200,12 @@ impl Conversations {
         after: i32,
     ) -> impl Stream<Item = Result<Moment>> + Send + use<> {
         let follower = Follower {
-            shared: self.0.clone(),
+            ctx: self.ctx.clone(),
+            live: self.live.clone(),
             account: caller.account.id,
             id,
             after,
-            touched: self.0.feed.follow(id),
+            touched: self.live.feed.follow(id),
             said_at: None,
             ready: Vec::new().into_iter(),
             ended: false,
@@ -208,14 +217,15 @@ impl Conversations {
 }
 
 /// The oldest instant that the caller's plan still shows.
-pub(crate) fn retained_since(shared: &Shared, caller: &Caller) -> Option<Timestamp> {
+pub(crate) fn retained_since(ctx: &Context, caller: &Caller) -> Option<Timestamp> {
     let days = caller.terms.retention_days?;
     let window = Duration::from_secs(u64::from(days) * 86_400);
-    Some(shared.clock.now().minus(window))
+    Some(ctx.clock.now().minus(window))
 }
 
 struct Follower {
-    shared: Arc<Shared>,
+    ctx: Arc<Context>,
+    live: Arc<Live>,
     account: AccountId,
     id: ConversationId,
     after: i32,
@@ -232,16 +242,16 @@ impl Follower {
         let is_due = self
             .said_at
             .is_none_or(|at| at.elapsed() >= FOLLOW_AGAIN_AFTER);
-        if is_due && !self.shared.registry.holds(self.id) {
-            self.shared.signals.say(Signal::Follow(self.id));
+        if is_due && !self.live.registry.holds(self.id) {
+            self.live.signals.say(Signal::Follow(self.id));
             self.said_at = Some(Instant::now());
         }
     }
 
     /// How long to wait for a notification.
     fn pause(&self) -> Duration {
-        let looks = &self.shared.calls.looks;
-        match self.shared.signals.hears() {
+        let looks = &self.ctx.calls.looks;
+        match self.live.signals.hears() {
             true => looks.streams,
             false => looks.deaf_streams,
         }
@@ -263,7 +273,7 @@ impl Follower {
             tokio::pin!(touch);
             touch.as_mut().enable();
             let read = self
-                .shared
+                .ctx
                 .store
                 .moments(self.account, self.id, self.after, FOLLOW_BATCH)
                 .await;

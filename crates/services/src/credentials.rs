@@ -11,7 +11,7 @@ use reqwest::header::HeaderValue;
 use crate::endpoints::EndpointKey;
 use crate::error::InputError;
 use crate::whatsapp::WhatsAppCredential;
-use crate::{Person, Shared};
+use crate::{Context, Person};
 
 /// The longest secret, in bytes.
 const SECRET_BYTES: usize = 4_096;
@@ -32,12 +32,12 @@ const fn is_sent_in_a_header(provider: CredentialProvider) -> bool {
 }
 
 #[derive(Clone)]
-pub struct Credentials(Arc<Shared>, Actor);
+pub struct Credentials(Arc<Context>, Actor);
 
 #[boxed]
 impl Credentials {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
-        Self(shared, Actor::Operator)
+    pub(crate) const fn new(ctx: Arc<Context>) -> Self {
+        Self(ctx, Actor::Operator)
     }
 
     /// The same on behalf of a signed-in user, whom the audit log names.

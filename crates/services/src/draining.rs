@@ -43,12 +43,12 @@ impl Services {
 
     /// Whether a delivery may be claimed now, and how many are open.
     async fn open_deliveries(&self) -> Result<(bool, i64)> {
-        let store = &self.shared.store;
+        let store = &self.runner.store;
         let open = store.delivery_backlog().await?;
         if open == 0 {
             return Ok((false, 0));
         }
-        let endpoints = store.due_endpoints(self.shared.clock.steady()).await?;
+        let endpoints = store.due_endpoints(self.runner.clock.steady()).await?;
         let due = endpoints
             .iter()
             .any(|endpoint| endpoint.first || endpoint.retry.is_some_and(|wait| wait.is_zero()));

@@ -7,7 +7,7 @@ use offhook_domain::{AccountId, CredentialProvider, JsonError};
 use offhook_engine::Persona;
 use reqwest::Url;
 
-use crate::{Result, Shared};
+use crate::{Context, Result};
 
 /// The longest key, in characters.
 const KEY_CHARS: usize = 1_024;
@@ -57,7 +57,7 @@ impl EndpointKey {
     }
 }
 
-impl Shared {
+impl Context {
     /// Adds the account's key to the persona's endpoint, if it has one.
     pub(crate) async fn with_key(
         &self,

@@ -3,7 +3,8 @@
 use offhook_boxed::boxed;
 use offhook_metrics::metrics;
 
-use crate::{Result, Services, maintenance};
+use crate::workers::counted;
+use crate::{Result, Services};
 
 #[boxed]
 impl Services {
@@ -11,14 +12,14 @@ impl Services {
     /// seconds, however often the metrics are read. If the store fails, metrics without a query are recorded all the
     /// same.
     pub async fn note_figures(&self) -> Result<()> {
-        let shared = &self.shared;
+        let runner = &self.runner;
         let metrics = metrics();
-        metrics.calls.held(shared.registry.len());
+        metrics.calls.held(runner.live.registry.len());
         metrics.logs.waiting(self.request_logs().waiting());
-        shared.store.note_load();
+        runner.store.note_load();
         metrics.jobs.ready(self.health().ready().await.is_ok());
-        let backlog = shared.store.backlog(shared.clock.steady()).await;
-        let backlog = maintenance::counted("figures", backlog)?;
+        let backlog = runner.store.backlog(runner.clock.steady()).await;
+        let backlog = counted("figures", backlog)?;
         metrics
             .calls
             .sampled(backlog.calls_queued, backlog.calls_live);

@@ -6,26 +6,31 @@ use std::sync::atomic::Ordering;
 
 use tokio::time::Instant;
 
-use crate::Shared;
+use crate::redis_membership::RedisMembership;
+use crate::{Context, Live};
 
 #[derive(Clone)]
-pub struct Health(pub(crate) Arc<Shared>);
+pub struct Health {
+    pub(crate) ctx: Arc<Context>,
+    pub(crate) live: Arc<Live>,
+    pub(crate) membership: Arc<RedisMembership>,
+}
 
 #[boxed]
 impl Health {
     /// Marks this process as stopping: it is no longer ready and places no calls.
     pub fn stop(&self) {
-        self.0.stopping.store(true, Ordering::SeqCst);
+        self.ctx.stopping.store(true, Ordering::SeqCst);
     }
 
     pub fn is_stopping(&self) -> bool {
-        self.0.stopping.load(Ordering::SeqCst)
+        self.ctx.stopping.load(Ordering::SeqCst)
     }
 
     /// Whether notifications from other processes on this PostgreSQL arrive here. While they do not, the database is
     /// polled often.
     pub fn hears_others(&self) -> bool {
-        self.0.signals.hears()
+        self.live.signals.hears()
     }
 
     /// Whether this process should get requests. The error says why not: the process is stopping, the database is out
@@ -37,7 +42,7 @@ impl Health {
                 "this process is being stopped: its live calls go on to their end".to_owned(),
             );
         }
-        let store = &self.0.store;
+        let store = &self.ctx.store;
         if store.ping().await.is_err() {
             return Err("the database is out of reach".to_owned());
         }
@@ -49,19 +54,19 @@ impl Health {
         if store.is_embedded() {
             return Ok(());
         }
-        let now = self.0.clock.now();
+        let now = self.ctx.clock.now();
         let second = store
-            .is_second_node_without_redis(self.0.node, self.0.shares_everything(), now)
+            .is_second_node_without_redis(self.ctx.node, self.membership.shares_everything(), now)
             .await;
         match second {
-            Ok(Some(false)) if self.0.redis_membership.is_apart(Instant::now()) => Err(
+            Ok(Some(false)) if self.membership.is_apart(Instant::now()) => Err(
                 "another process serves this database, and it counts requests in another Redis than this one: give every \
                  process the same redis_url"
                     .to_owned(),
             ),
             Ok(Some(false)) => Ok(()),
             Ok(None) => Err("this process is not registered with the database yet".to_owned()),
-            Ok(Some(true)) if self.0.has_redis && !self.0.files_are_shared => Err(
+            Ok(Some(true)) if self.membership.has_redis && !self.membership.files_are_shared => Err(
                 "another process serves this database, and this one keeps its files where that one cannot see them: \
                  set storage.objects to a bucket, or to a directory that is the same one on every node"
                     .to_owned(),
@@ -71,14 +76,5 @@ impl Health {
                 .to_owned()),
             Err(_) => Err("the database is out of reach".to_owned()),
         }
-    }
-}
-
-impl Shared {
-    /// Whether other processes may run beside this one: they count requests together, and each reads the files of the
-    /// others. A process that shares less gives way to those that share everything, and does not disturb those that
-    /// started before it.
-    pub(crate) const fn shares_everything(&self) -> bool {
-        self.has_redis && self.files_are_shared
     }
 }

@@ -3,13 +3,13 @@
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use offhook_domain::{
     AgentConfig, AgentStatus, CallHandle, ConversationId, E164, NumberProvider, Runtime,
 };
-use offhook_engine::ports::door::Callback;
+use offhook_engine::ports::door::{Callback, CarrierDoor};
 use offhook_engine::ports::waiting::{NotAnswered, WaitingLine};
 use offhook_engine::{CallControl, EndRequest, Moment};
 use offhook_metrics::metrics;
@@ -20,7 +20,7 @@ use tracing::Instrument as _;
 use crate::calls::{Hours, opening};
 use crate::dialer::{CameIn, Places, hold};
 use crate::network::Login;
-use crate::{Network, Shared};
+use crate::{Network, Runner};
 
 /// What is known of an incoming call.
 pub struct InboundCall {
@@ -47,15 +47,21 @@ const AT_ONCE: usize = 8;
 
 #[derive(Clone)]
 pub struct Inbound {
-    shared: Arc<Shared>,
+    shared: Arc<Runner>,
+    /// The webhook endpoint of a carrier that speaks HTTP.
+    pub(crate) door: Arc<OnceLock<Arc<dyn CarrierDoor>>>,
     places: Arc<Semaphore>,
 }
 
 #[boxed]
 impl Inbound {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<Runner>) -> Self {
         let places = Arc::new(Semaphore::new(AT_ONCE));
-        Self { shared, places }
+        Self {
+            shared,
+            door: Arc::default(),
+            places,
+        }
     }
 
     /// Waits for a slot among the calls answered at once. Acquire it before [`answer`](Self::answer) and release it
@@ -73,9 +79,9 @@ impl Inbound {
     /// not the carrier's.
     pub async fn come_in(&self, callback: &Callback<'_>) -> Option<String> {
         let shared = &self.shared;
-        let door = shared.carrier_door.get()?;
+        let door = self.door.get()?;
         let to = door.called(callback)?;
-        let credential = match shared.own_login(&to, None).await {
+        let credential = match shared.providers.own_login(&shared.store, &to, None).await {
             Ok(Login::Ours) => None,
             Ok(Login::Own(credential)) => Some(credential?),
             Err(error) => {
@@ -115,7 +121,7 @@ impl Inbound {
     ) -> Result<ConversationId, NotAnswered> {
         let shared = &self.shared;
         // Taken before the check whether this process is stopping: the shutdown waits for calls that were let in.
-        let held = shared.held.token();
+        let held = shared.live.held.token();
         // The lease counts from before the call was accepted.
         let claimed_at = Moment::now();
         let (call, mut place) = match self.take(call).await {
@@ -135,8 +141,8 @@ impl Inbound {
         let control = CallControl::new();
         place.give(id, claim, control.clone());
         // The caller is on the line, which is all that a carrier could report.
-        shared.registry.mark_alive(id);
-        shared.touch(id);
+        shared.live.registry.mark_alive(id);
+        shared.live.touch(id);
         if shared.stopping.load(Ordering::SeqCst) {
             // The shutdown began while the call was written, and may not see this call any more.
             control.end(EndRequest::Drain);
@@ -153,7 +159,7 @@ impl Inbound {
             control,
             Some(network),
         );
-        shared.held.spawn(session.instrument(span).boxed());
+        shared.live.held.spawn(session.instrument(span).boxed());
         drop(held);
         Ok(id)
     }
@@ -161,12 +167,12 @@ impl Inbound {
     /// Accepts the call, with its slot here.
     async fn take(&self, call: InboundCall) -> Result<(Conversation, Places<'_>), NotAnswered> {
         let shared = &self.shared;
-        let place = shared.registry.keep(1, shared.calls.sessions_at_most);
+        let place = shared.live.registry.keep(1, shared.calls.sessions_at_most);
         let place = place.ok_or(NotAnswered::Later)?;
         if shared.stopping.load(Ordering::SeqCst) {
             return Err(NotAnswered::Later);
         }
-        let carrier = shared.network.number_provider();
+        let carrier = shared.providers.network.number_provider();
         let carrier = carrier.unwrap_or(NumberProvider::Sip);
         let found = shared.store.called_number(call.to.clone(), carrier).await;
         let found = found.map_err(|error| out_of_reach(&error))?;
@@ -204,7 +210,7 @@ impl Inbound {
             return Err(NotAnswered::Unavailable);
         }
         let plan = found.account.plan;
-        let (price, reserve) = shared.terms_of(plan, &config);
+        let (price, reserve) = shared.providers.terms_of(plan, &config);
         Ok(NewInboundCall {
             id: call.id,
             account_id: found.account.id,

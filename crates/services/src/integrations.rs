@@ -7,14 +7,14 @@ mod tokens;
 
 use offhook_boxed::boxed;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use offhook_domain::{AccountId, IntegrationStatus, Timestamp};
 use offhook_engine::ports::Application;
 use offhook_storage::Connection;
 
 use crate::toolkits::TOOLKITS;
-use crate::{Page, Result, Shared, Toolkit};
+use crate::{Context, Page, Result, Toolkit};
 
 pub(crate) use calling::Functions;
 pub use connecting::{Begun, ConnectError, ConsentAnswer};
@@ -35,7 +35,11 @@ pub struct Integration {
 }
 
 #[derive(Clone)]
-pub struct Integrations(pub(crate) Arc<Shared>);
+pub struct Integrations(
+    pub(crate) Arc<Context>,
+    /// The applications that accounts can connect, if this service is set up for any.
+    pub(crate) Arc<OnceLock<Vec<Arc<dyn Application>>>>,
+);
 
 #[boxed]
 impl Integrations {
@@ -66,7 +70,7 @@ impl Integrations {
                 status: IntegrationStatus::Available,
                 connected_at: None,
                 last_error: None,
-                is_connectable: self.0.application(toolkit.toolkit).is_some(),
+                is_connectable: self.application(toolkit.toolkit).is_some(),
             };
             if let Some(connection) = connection {
                 integration.status = connection.status;
@@ -87,7 +91,7 @@ impl Integrations {
 
     /// The toolkits that are waiting for a member's consent.
     async fn connecting(&self, account: AccountId) -> Result<HashSet<String>> {
-        if self.0.applications.get().is_none_or(Vec::is_empty) {
+        if self.1.get().is_none_or(Vec::is_empty) {
             return Ok(HashSet::new());
         }
         let now = self.0.clock.now();
@@ -97,14 +101,14 @@ impl Integrations {
 
     /// The worker that renews unused tokens.
     pub fn renewals(&self) -> Renewals {
-        Renewals(self.0.clone())
+        Renewals(self.clone())
     }
 }
 
-impl Shared {
+impl Integrations {
     /// The application of a toolkit, if this service is set up for it.
     pub(crate) fn application(&self, toolkit: &str) -> Option<Arc<dyn Application>> {
-        let applications = self.applications.get()?;
+        let applications = self.1.get()?;
         let found = applications
             .iter()
             .find(|application| application.toolkit() == toolkit);

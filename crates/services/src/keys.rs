@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, Credits, KeyId, PlanTerms, Scopes, Timestamp};
-use offhook_storage::{Account, Actor, ApiKey, NewApiKey, StoreError, mint};
+use offhook_domain::{AccountId, Credits, KeyId, Scopes, Timestamp};
+use offhook_storage::{Actor, ApiKey, NewApiKey, StoreError, mint};
 use parking_lot::Mutex;
-use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::{Person, Result, Shared};
+use crate::digest::sha256;
+use crate::{Caller, Context, Person, Result};
 
 /// The prefix of every token.
 const TOKEN_PREFIX: &str = "service_live_";
@@ -27,16 +27,6 @@ const NAME_CHARS: usize = 120;
 
 /// How often a key's last use is written at most.
 const LAST_USE_EVERY: Duration = Duration::from_secs(60);
-
-/// The caller: an account, with a valid key or as a signed-in member, and the plan's terms.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    pub account: Account,
-    /// The key; `None` for a member signed in to the portal.
-    pub key: Option<ApiKey>,
-    /// The plan's terms, with the account's overrides.
-    pub terms: PlanTerms,
-}
 
 /// Why a key cannot be created; the sentences are those of the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -67,16 +57,16 @@ pub enum KeyError {
 
 #[derive(Clone)]
 pub struct Keys {
-    shared: Arc<Shared>,
+    ctx: Arc<Context>,
     actor: Actor,
     used: Arc<Mutex<HashMap<KeyId, Timestamp>>>,
 }
 
 #[boxed]
 impl Keys {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(ctx: Arc<Context>) -> Self {
         Self {
-            shared,
+            ctx,
             actor: Actor::Operator,
             used: Arc::default(),
         }
@@ -96,8 +86,8 @@ impl Keys {
         let Some(hash) = token_digest(token) else {
             return Ok(None);
         };
-        let now = self.shared.clock.now();
-        let found = self.shared.store.key_by_digest(hash, now).await?;
+        let now = self.ctx.clock.now();
+        let found = self.ctx.store.key_by_digest(hash, now).await?;
         let Some((key, account, judged_at)) = found else {
             return Ok(None);
         };
@@ -107,7 +97,7 @@ impl Keys {
         }
         self.note_use(&key, now);
         Ok(Some(Caller {
-            terms: self.shared.terms_for(&account),
+            terms: self.ctx.terms_for(&account),
             account,
             key: Some(key),
         }))
@@ -134,7 +124,7 @@ impl Keys {
         }
         let mut rows: Vec<(KeyId, Timestamp)> = used.into_iter().collect();
         rows.sort_unstable();
-        let written = self.shared.store.touch_keys(rows.clone()).await;
+        let written = self.ctx.store.touch_keys(rows.clone()).await;
         if written.is_err() {
             let mut used = self.used.lock();
             for (id, at) in rows {
@@ -164,11 +154,11 @@ impl Keys {
         if monthly_credit_budget.is_some_and(|budget| budget < 0) {
             return Err(KeyFault::Budget.into());
         }
-        let now = self.shared.clock.now();
+        let now = self.ctx.clock.now();
         if let Some(past) = expires_at.filter(|at| *at <= now) {
             return Err(KeyFault::Past(past).into());
         }
-        if self.shared.store.account(account).await?.is_none() {
+        if self.ctx.store.account(account).await?.is_none() {
             return Err(KeyFault::Account(account).into());
         }
         let mut random = [0; TOKEN_HEX / 2];
@@ -190,7 +180,7 @@ impl Keys {
             revoked_at: None,
         };
         let digest = sha256(token.as_bytes());
-        self.shared
+        self.ctx
             .store
             .acting(self.actor)
             .create_key(NewApiKey {
@@ -203,7 +193,7 @@ impl Keys {
 
     /// Lists an account's keys, oldest first.
     pub async fn list(&self, account: AccountId) -> Result<Vec<ApiKey>> {
-        self.shared.store.keys(account).await
+        self.ctx.store.keys(account).await
     }
 
     /// As [`Keys::revoke`], for a key of this account; `None` also if it is another account's.
@@ -218,19 +208,8 @@ impl Keys {
 
     /// Revokes a key: requests that start after this has returned are refused. `None` if there is no such key.
     pub async fn revoke(&self, id: KeyId) -> Result<Option<ApiKey>> {
-        let store = self.shared.store.acting(self.actor);
-        store.revoke_key(id, self.shared.clock.now()).await
-    }
-}
-
-impl Shared {
-    /// The terms of the account's plan, with the account's overrides.
-    pub(crate) fn terms_for(&self, account: &Account) -> PlanTerms {
-        let mut terms = self.plans.terms(account.plan).clone();
-        if let Some(engine_module) = account.engine_module {
-            terms.engine_module = engine_module;
-        }
-        terms
+        let store = self.ctx.store.acting(self.actor);
+        store.revoke_key(id, self.ctx.clock.now()).await
     }
 }
 
@@ -240,10 +219,4 @@ fn token_digest(token: &str) -> Option<[u8; 32]> {
     let well_formed =
         hex.len() == TOKEN_HEX && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     well_formed.then(|| sha256(token.as_bytes()))
-}
-
-pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
-    let mut out = [0; 32];
-    out.copy_from_slice(digest(&SHA256, bytes).as_ref());
-    out
 }

@@ -15,7 +15,7 @@ mod shown;
 mod vectors;
 
 use offhook_boxed::boxed;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use offhook_domain::body;
 use offhook_domain::body::{Body as _, Change, Clearable, Id, Name};
@@ -29,9 +29,10 @@ use offhook_storage::{
 
 use crate::casefold::fold;
 use crate::error::{Result, UseCaseError};
-use crate::{Page, PageRequest, Refusal, Shared};
+use crate::uploads::Uploads;
+use crate::{Context, Page, PageRequest, Refusal};
 
-pub(crate) use agent::{AgentKnowledge, SEARCH, WithSearch};
+pub(crate) use agent::{SEARCH, with_knowledge};
 pub use content::{DocumentFile, NewContent};
 pub use document_worker::DocumentWorker;
 pub use folders::{CreateFolder, UpdateFolder};
@@ -53,7 +54,12 @@ pub struct Deleted {
 }
 
 #[derive(Clone)]
-pub struct Knowledge(pub(crate) Arc<Shared>);
+pub struct Knowledge {
+    pub(crate) ctx: Arc<Context>,
+    pub(crate) uploads: Arc<Uploads>,
+    /// Search by meaning, if an embeddings endpoint is configured.
+    pub(crate) meaning: Arc<OnceLock<Meaning>>,
+}
 
 body! {
     /// `PATCH /v1/knowledge/documents/{id}`.
@@ -76,7 +82,7 @@ impl Knowledge {
         filter.q = filter.q.as_deref().map(fold);
         let limit = i64::from(page.limit);
         let rows = self
-            .0
+            .ctx
             .store
             .documents(account, filter, page.after, limit)
             .await?;
@@ -84,14 +90,14 @@ impl Knowledge {
     }
 
     pub async fn document(&self, account: AccountId, id: DocumentId) -> Result<Document> {
-        let found = self.0.store.document(account, id).await?;
+        let found = self.ctx.store.document(account, id).await?;
         found.ok_or(UseCaseError::NotFound)
     }
 
     /// Adds a document; its text is read later.
     pub async fn add(&self, account: AccountId, content: NewContent) -> Result<Document> {
         let read = content::read(content)?;
-        let at = self.0.clock.now();
+        let at = self.ctx.clock.now();
         let document = Document {
             id: mint(at),
             account_id: account,
@@ -114,11 +120,11 @@ impl Knowledge {
         let has_content = read.content.is_some();
         // Before the row: an object that a crash in between leaves behind is collected.
         if let Some(content) = read.content {
-            self.0.uploads.keep(account, document.id, content).await?;
+            self.uploads.keep(account, document.id, content).await?;
         }
         failpoints::hit(failpoints::UPLOAD_AFTER_OBJECT);
         let made = self
-            .0
+            .ctx
             .store
             .create_document(NewDocument {
                 name_folded: fold(&document.name),
@@ -127,11 +133,11 @@ impl Knowledge {
             .await?;
         if !made {
             if has_content {
-                self.0.uploads.remove(account, document.id).await;
+                self.uploads.remove(account, document.id).await;
             }
             return Err(no_folder("folder_id").into());
         }
-        self.0.wakes.document_worker.notify_one();
+        self.ctx.wakes.document_worker.notify_one();
         Ok(document)
     }
 
@@ -153,9 +159,9 @@ impl Knowledge {
         if change.name.is_none() && change.folder.is_none() {
             return self.document(account, id).await;
         }
-        let at = self.0.clock.now();
+        let at = self.ctx.clock.now();
         match self
-            .0
+            .ctx
             .store
             .change_document(account, id, change, at)
             .await?
@@ -168,10 +174,10 @@ impl Knowledge {
 
     /// Deletes a document and its passages.
     pub async fn delete(&self, account: AccountId, id: DocumentId) -> Result<Deleted> {
-        let at = self.0.clock.now();
-        let deleted = self.0.store.delete_document(account, id, at).await?;
+        let at = self.ctx.clock.now();
+        let deleted = self.ctx.store.delete_document(account, id, at).await?;
         let agents_affected = deleted.ok_or(UseCaseError::NotFound)?;
-        self.0.wakes.document_worker.notify_one();
+        self.ctx.wakes.document_worker.notify_one();
         Ok(Deleted { agents_affected })
     }
 
@@ -192,7 +198,11 @@ impl Knowledge {
     async fn joined(&self, id: DocumentId) -> Result<String, StoreError> {
         let (mut text, mut first) = (String::new(), 0);
         loop {
-            let passages = self.0.store.document_text(id, first, TEXT_AT_ONCE).await?;
+            let passages = self
+                .ctx
+                .store
+                .document_text(id, first, TEXT_AT_ONCE)
+                .await?;
             if passages.is_empty() {
                 return Ok(text);
             }
@@ -224,7 +234,7 @@ fn first_unknown<Id: PartialEq>(named: &[Id], known: &[Id]) -> Option<usize> {
     named.iter().position(|id| !known.contains(id))
 }
 
-impl Shared {
+impl Context {
     /// Checks that the account has what a configuration names, except for what is `kept`.
     pub(crate) async fn check_selection(
         &self,

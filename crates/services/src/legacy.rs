@@ -19,9 +19,8 @@ use crate::calls::RESERVED_SECONDS;
 use crate::casefold::fold;
 use crate::catalog::{self, CatalogError};
 use crate::error::UseCaseError;
-use crate::maintenance::counted;
-use crate::workers::Turns;
-use crate::{Refusal, Result, Shared};
+use crate::workers::{Turns, counted};
+use crate::{Context, Providers, Refusal, Result, Runner};
 
 /// How often an account's legacy agents are synchronized.
 const SYNC_EVERY: Duration = Duration::from_secs(3_600);
@@ -56,7 +55,7 @@ pub enum SyncError {
 }
 
 #[derive(Clone)]
-pub struct Legacy(pub(crate) Arc<Shared>);
+pub struct Legacy(pub(crate) Arc<Runner>);
 
 #[boxed]
 impl Legacy {
@@ -88,7 +87,7 @@ pub(crate) fn price(plans: &Plans) -> Result<Price, CatalogError> {
     })
 }
 
-impl Shared {
+impl Providers {
     /// A legacy call's price per minute, and the credits to hold before it begins.
     pub(crate) fn legacy_terms(&self) -> (Price, Credits) {
         (
@@ -97,19 +96,14 @@ impl Shared {
         )
     }
 
-    /// The account's credential for the provider of the legacy agents.
-    pub(crate) async fn legacy_credential(&self, account: AccountId) -> Result<Option<String>> {
-        let provider = CredentialProvider::Legacy;
-        self.store.credential_secret(account, provider).await
-    }
-
     /// Renames an agent at its provider, before it is renamed here.
     pub(crate) async fn rename_at_provider(
         &self,
+        ctx: &Context,
         agent: &Agent,
         name: &str,
     ) -> Result<(), UseCaseError> {
-        let credential = self.legacy_credential(agent.account_id).await?;
+        let credential = ctx.legacy_credential(agent.account_id).await?;
         let Some((credential, id)) = credential.zip(agent.provider_agent_id.as_deref()) else {
             return Err(UseCaseError::Conflict(Refusal::NoLegacyCredential));
         };
@@ -120,12 +114,20 @@ impl Shared {
     }
 }
 
+impl Context {
+    /// The account's credential for the provider of the legacy agents.
+    pub(crate) async fn legacy_credential(&self, account: AccountId) -> Result<Option<String>> {
+        let provider = CredentialProvider::Legacy;
+        self.store.credential_secret(account, provider).await
+    }
+}
+
 /// Synchronizes the legacy agents of every account that has a credential: periodically, and soon after the credential
 /// was stored. Nodes share the work: one of them claims a due account.
-pub(crate) async fn keep_in_step(shared: Arc<Shared>, stop: CancellationToken) {
+pub(crate) async fn keep_in_step(runner: Arc<Runner>, stop: CancellationToken) {
     let mut turns = Turns::new(LOOK_EVERY, &stop);
     while turns.next().await {
-        let due = match take_due(&shared).await {
+        let due = match take_due(&runner).await {
             Ok(due) => due,
             Err(error) => {
                 tracing::warn!(%error, "due legacy agents could not be looked for");
@@ -136,7 +138,7 @@ pub(crate) async fn keep_in_step(shared: Arc<Shared>, stop: CancellationToken) {
             let synced = tokio::select! {
                 // An account not synchronized is due again when its lease has expired.
                 () = stop.cancelled() => return,
-                synced = sync(&shared, account) => synced,
+                synced = sync(&runner, account) => synced,
             };
             match counted("legacy_sync", synced) {
                 Ok(synced) => tracing::info!(%account, ?synced, "legacy agents are in step"),
@@ -148,23 +150,23 @@ pub(crate) async fn keep_in_step(shared: Arc<Shared>, stop: CancellationToken) {
 }
 
 /// Only reads while nothing is due.
-async fn take_due(shared: &Shared) -> Result<Vec<AccountId>> {
-    let now = shared.clock.now();
-    if !shared.store.has_due_syncs(now).await? {
+async fn take_due(runner: &Runner) -> Result<Vec<AccountId>> {
+    let now = runner.clock.now();
+    if !runner.store.has_due_syncs(now).await? {
         return Ok(Vec::new());
     }
-    shared.store.take_due_syncs(BATCH, SYNC_LEASE, now).await
+    runner.store.take_due_syncs(BATCH, SYNC_LEASE, now).await
 }
 
-async fn sync(shared: &Arc<Shared>, account: AccountId) -> Result<Synced, SyncError> {
-    let began = shared.clock.now();
-    let credential = shared.legacy_credential(account).await?;
+async fn sync(runner: &Arc<Runner>, account: AccountId) -> Result<Synced, SyncError> {
+    let began = runner.clock.now();
+    let credential = runner.legacy_credential(account).await?;
     let credential = credential.ok_or(SyncError::NoCredential(account))?;
-    let listed = match shared.legacy.agents(&credential).await {
+    let listed = match runner.providers.legacy.agents(&credential).await {
         Ok(listed) => listed,
         Err(error) => {
             // The account sees it beside its credentials.
-            let (store, why) = (&shared.store, error.to_string());
+            let (store, why) = (&runner.store, error.to_string());
             let noted =
                 store.credential_unanswered(account, CredentialProvider::Legacy, began, &why);
             noted.await?;
@@ -173,12 +175,12 @@ async fn sync(shared: &Arc<Shared>, account: AccountId) -> Result<Synced, SyncEr
     };
     let is_whole = listed.is_whole;
     let listed = listed.agents.into_iter().map(listed_agent).collect();
-    let at = shared.clock.now();
+    let at = runner.clock.now();
     let times = (began, at, at.plus(SYNC_EVERY));
-    let store = &shared.store;
+    let store = &runner.store;
     let synced = store.sync_legacy_agents(account, (listed, is_whole), times);
     let synced = synced.await?;
-    if let Err(error) = found::take_in(shared, account, &credential).await {
+    if let Err(error) = found::take_in(runner, account, &credential).await {
         tracing::warn!(%account, %error, "what legacy agents did by themselves is not looked at");
     }
     Ok(synced)

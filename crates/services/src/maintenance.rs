@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_metrics::metrics;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::workers::Turns;
-use crate::{Keys, Result, Shared, billing, people};
+use crate::workers::{Turns, counted};
+use crate::{Context, Keys, Result, billing, people};
 
 /// How often keys' last uses are written and expired Idempotency-Keys deleted.
 const EVERY: Duration = Duration::from_secs(5);
@@ -20,10 +19,10 @@ const RETENTION_EVERY: Duration = Duration::from_secs(60);
 const BATCHES: usize = 100;
 
 /// Runs maintenance until `stop`, and once more then.
-pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToken) {
+pub(crate) async fn keep((ctx, keys): (Arc<Context>, Keys), stop: CancellationToken) {
     let mut turns = Turns::new(EVERY, &stop);
     let mut looked_at: Option<Instant> = None;
-    let store = &shared.store;
+    let store = &ctx.store;
     loop {
         let stopping = !turns.next().await;
         if let Err(error) = counted("key_uses", keys.write_last_uses().await) {
@@ -32,7 +31,7 @@ pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToke
         if stopping {
             return;
         }
-        let purged = store.purge_keys(shared.clock.steady()).await;
+        let purged = store.purge_keys(ctx.clock.steady()).await;
         if let Err(error) = counted("idempotency_keys", purged) {
             tracing::warn!(%error, "expired Idempotency-Keys could not be deleted");
         }
@@ -40,7 +39,7 @@ pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToke
             continue;
         }
         looked_at = Some(Instant::now());
-        let now = shared.clock.now();
+        let now = ctx.clock.now();
         let ended = in_batches(&stop, || async {
             Ok(store.delete_old_deliveries(now).await? | store.clear_old_bodies(now).await?)
         });
@@ -51,11 +50,11 @@ pub(crate) async fn keep(shared: Arc<Shared>, keys: Keys, stop: CancellationToke
         if let Err(error) = counted("legacy_reports", ended.await) {
             tracing::warn!(%error, "old reports of the legacy provider could not be deleted");
         }
-        let ended = in_batches(&stop, || people::delete_ended(&shared));
+        let ended = in_batches(&stop, || people::delete_ended(&ctx));
         if let Err(error) = counted("sessions", ended.await) {
             tracing::warn!(%error, "ended sessions could not be deleted");
         }
-        let entered = billing::enter_months(&shared).await;
+        let entered = billing::enter_months(&ctx).await;
         if let Err(error) = counted("months", entered) {
             tracing::warn!(%error, "accounts could not enter the month");
         }
@@ -73,10 +72,4 @@ async fn in_batches<F: Future<Output = Result<bool>>>(
         }
     }
     Ok(())
-}
-
-/// Counts a run of a job in the metrics, and passes its result on.
-pub(crate) fn counted<T, E>(job: &'static str, done: Result<T, E>) -> Result<T, E> {
-    metrics().jobs.ran(job, done.is_ok());
-    done
 }

@@ -8,9 +8,9 @@ use offhook_domain::{
 };
 use offhook_engine::ports::audio::{AudioCarrier, AudioLeg};
 use offhook_engine::ports::{Carrier, DialError, DialRequest};
-use offhook_storage::{Conversation, StoreError};
+use offhook_storage::{Conversation, Store, StoreError};
 
-use crate::Shared;
+use crate::Providers;
 
 /// The phone network of a process.
 #[derive(Clone)]
@@ -133,28 +133,31 @@ pub(crate) enum Login {
     Own(Option<String>),
 }
 
-impl Shared {
+impl Providers {
     /// The login that a number's calls use. With `account`, the number counts only as that account's.
     pub(crate) async fn own_login(
         &self,
+        store: &Store,
         number: &E164,
         account: Option<AccountId>,
     ) -> Result<Login, StoreError> {
         let Some((provider, _)) = self.network.lists_numbers() else {
             return Ok(Login::Ours);
         };
-        let owner = self.store.owner_of_number(number.clone()).await?;
+        let owner = store.owner_of_number(number.clone()).await?;
         let owner = owner.filter(|(owner, _)| account.is_none_or(|account| account == *owner));
         let Some((owner, true)) = owner else {
             return Ok(Login::Ours);
         };
-        Ok(Login::Own(
-            self.store.credential_secret(owner, provider).await?,
-        ))
+        Ok(Login::Own(store.credential_secret(owner, provider).await?))
     }
 
     /// The network of a call, with the login of our number's account.
-    pub(crate) async fn network_of(&self, call: &Conversation) -> Result<Network, StoreError> {
+    pub(crate) async fn network_of(
+        &self,
+        store: &Store,
+        call: &Conversation,
+    ) -> Result<Network, StoreError> {
         let ours = match call.is_inbound() {
             true => call.to_number.as_ref(),
             false => call.from_number.as_ref(),
@@ -162,13 +165,15 @@ impl Shared {
         let (Network::Spoken(carrier), Some(ours)) = (&self.network, ours) else {
             return Ok(self.network.clone());
         };
-        Ok(match self.own_login(ours, Some(call.account_id)).await? {
-            Login::Ours => self.network.clone(),
-            Login::Own(credential) => {
-                let own = credential.and_then(|credential| carrier.of_account(&credential));
-                Network::Spoken(own.unwrap_or_else(|| Arc::new(NoLogin)))
-            }
-        })
+        Ok(
+            match self.own_login(store, ours, Some(call.account_id)).await? {
+                Login::Ours => self.network.clone(),
+                Login::Own(credential) => {
+                    let own = credential.and_then(|credential| carrier.of_account(&credential));
+                    Network::Spoken(own.unwrap_or_else(|| Arc::new(NoLogin)))
+                }
+            },
+        )
     }
 }
 

@@ -13,7 +13,7 @@ use offhook_engine::ports::DialError;
 use offhook_storage::{NumberChange, NumberWrite, PhoneNumber, StoreError, mint};
 
 use crate::error::{Result, UseCaseError};
-use crate::{Page, PageRequest, Refusal, Shared};
+use crate::{Context, Network, Page, PageRequest, Refusal};
 
 const LABEL: std::ops::RangeInclusive<usize> = 0..=120;
 
@@ -46,7 +46,10 @@ pub struct Imported {
 }
 
 #[derive(Clone)]
-pub struct Numbers(pub(crate) Arc<Shared>);
+pub struct Numbers {
+    pub(crate) ctx: Arc<Context>,
+    pub(crate) network: Network,
+}
 
 #[boxed]
 impl Numbers {
@@ -58,13 +61,13 @@ impl Numbers {
         page: PageRequest<PhoneNumberId>,
     ) -> Result<Page<PhoneNumber>, StoreError> {
         let limit = i64::from(page.limit);
-        let store = &self.0.store;
+        let store = &self.ctx.store;
         let rows = store.numbers(account, agent, page.after, limit).await?;
         Ok(Page::of(rows, page.limit))
     }
 
     pub async fn get(&self, account: AccountId, id: PhoneNumberId) -> Result<PhoneNumber> {
-        self.0
+        self.ctx
             .store
             .number(account, id)
             .await?
@@ -78,10 +81,10 @@ impl Numbers {
         if !self.are_given_freely() {
             return Err(UseCaseError::Conflict(Refusal::NumbersByImport));
         }
-        if !self.0.network.gives(&sent.phone_number) {
+        if !self.network.gives(&sent.phone_number) {
             return Err(UseCaseError::Conflict(Refusal::NumberNotListed));
         }
-        let at = self.0.clock.now();
+        let at = self.ctx.clock.now();
         let number = PhoneNumber {
             id: mint(at),
             account_id: account,
@@ -95,7 +98,7 @@ impl Numbers {
             at_legacy: false,
             by_credential: false,
         };
-        written(self.0.store.add_number(number, false).await?)
+        written(self.ctx.store.add_number(number, false).await?)
     }
 
     /// Gives a number to an account, on the operator's behalf. A named agent answers the calls to it.
@@ -109,10 +112,10 @@ impl Numbers {
         if label.chars().count() > *LABEL.end() {
             return Err(FieldError::new("label", "longer than 120 characters").into());
         }
-        if self.0.store.account(account).await?.is_none() {
+        if self.ctx.store.account(account).await?.is_none() {
             return Err(UseCaseError::Conflict(Refusal::NoSuchAccount(account)));
         }
-        let at = self.0.clock.now();
+        let at = self.ctx.clock.now();
         let number = PhoneNumber {
             id: mint(at),
             account_id: account,
@@ -126,7 +129,7 @@ impl Numbers {
             at_legacy: false,
             by_credential: false,
         };
-        match self.0.store.add_number(number, true).await? {
+        match self.ctx.store.add_number(number, true).await? {
             NumberWrite::Taken => Err(UseCaseError::Conflict(Refusal::NumberOfAnother)),
             other => written(other),
         }
@@ -134,17 +137,17 @@ impl Numbers {
 
     /// Whether accounts can take numbers themselves here; otherwise the operator assigns them.
     pub fn are_taken_by_accounts(&self) -> bool {
-        self.0.network.lists_numbers().is_some()
+        self.network.lists_numbers().is_some()
     }
 
     /// Whether an account may take a number of the network without a credential of its own.
     pub fn are_given_freely(&self) -> bool {
-        !self.0.network.is_spoken()
+        !self.network.is_spoken()
     }
 
     /// Checks that an account can take numbers itself here.
     fn check_network(&self) -> Result<(CredentialProvider, NumberProvider)> {
-        let lists = self.0.network.lists_numbers();
+        let lists = self.network.lists_numbers();
         lists.ok_or(UseCaseError::Conflict(Refusal::NumbersByOperator))
     }
 
@@ -152,16 +155,16 @@ impl Numbers {
     /// partly failed import can be retried.
     pub async fn import(&self, account: AccountId) -> Result<Imported> {
         let (provider, of) = self.check_network()?;
-        let store = &self.0.store;
+        let store = &self.ctx.store;
         let Some(secret) = store.credential_secret(account, provider).await? else {
             return Err(UseCaseError::Conflict(Refusal::NoCarrierCredential {
                 account,
                 provider,
             }));
         };
-        let listed = self.0.network.numbers(&secret).await;
+        let listed = self.network.numbers(&secret).await;
         let listed = listed.map_err(|error| not_listed(provider, error))?;
-        let at = self.0.clock.now();
+        let at = self.ctx.clock.now();
         let (mut imported, mut ours) = (Imported::default(), Vec::new());
         for phone_number in listed {
             let number = PhoneNumber {
@@ -175,7 +178,7 @@ impl Numbers {
                 updated_at: at,
                 is_proven: true,
                 at_legacy: false,
-                by_credential: self.0.network.is_spoken(),
+                by_credential: self.network.is_spoken(),
             };
             match store.add_number(number, false).await? {
                 NumberWrite::Done(_) => {
@@ -194,7 +197,7 @@ impl Numbers {
                 | NumberWrite::Unproven => {}
             }
         }
-        let received = self.0.network.receive(&secret, &ours).await;
+        let received = self.network.receive(&secret, &ours).await;
         received.map_err(|error| not_received(provider, error))?;
         Ok(imported)
     }
@@ -214,13 +217,13 @@ impl Numbers {
         if change.label.is_none() && change.agent.is_none() {
             return self.get(account, id).await;
         }
-        let at = self.0.clock.now();
-        written(self.0.store.change_number(account, id, change, at).await?)
+        let (store, at) = (&self.ctx.store, self.ctx.clock.now());
+        written(store.change_number(account, id, change, at).await?)
     }
 
     /// Releases a number.
     pub async fn delete(&self, account: AccountId, id: PhoneNumberId) -> Result<()> {
-        if self.0.store.delete_number(account, id).await? {
+        if self.ctx.store.delete_number(account, id).await? {
             Ok(())
         } else {
             Err(UseCaseError::NotFound)

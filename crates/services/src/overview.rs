@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use offhook_storage::{CallLatency, LiveCall, UsageHour};
 
-use crate::{Caller, Result, Shared};
+use crate::{Caller, Context, Result};
 
 /// Hours of the last day, the current one included.
 const HOURS: i32 = 24;
@@ -16,7 +16,7 @@ const HOURS: i32 = 24;
 const MEASURED_CALLS: i64 = 200;
 
 #[derive(Clone)]
-pub struct Overview(pub(crate) Arc<Shared>);
+pub struct Overview(pub(crate) Arc<Context>);
 
 /// The last 24 hours of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,8 +17,8 @@ use offhook_storage::{Account, Actor, AuditEntry, Member};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
-use crate::dialer::retry_while_unavailable;
-use crate::{Caller, Page, PageRequest, Result, Shared};
+use crate::retry::retry_while_unavailable;
+use crate::{Caller, Context, Page, PageRequest, Result};
 
 pub(crate) use sessions::delete_ended;
 
@@ -71,7 +71,7 @@ impl Person {
 
 #[derive(Clone)]
 pub struct People {
-    shared: Arc<Shared>,
+    ctx: Arc<Context>,
     passwords: passwords::Passwords,
     /// The code that creates the first account, once requested.
     first_code: Arc<Mutex<Option<String>>>,
@@ -81,9 +81,9 @@ pub struct People {
 
 #[boxed]
 impl People {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(ctx: Arc<Context>) -> Self {
         Self {
-            shared,
+            ctx,
             passwords: passwords::Passwords::default(),
             first_code: Arc::default(),
             has_begun: Arc::default(),
@@ -95,8 +95,8 @@ impl People {
     /// is back, and the response waits no longer than [`NOTED_WITHIN`].
     pub async fn note(&self, person: &Person, action: &str, target: &str) {
         let words = (action.to_owned(), target.to_owned());
-        let (account, at) = (person.member.account_id, self.shared.clock.now());
-        let store = self.shared.store.acting(person.actor());
+        let (account, at) = (person.member.account_id, self.ctx.clock.now());
+        let store = self.ctx.store.acting(person.actor());
         noted(action, async move {
             retry_while_unavailable(|| store.note(account, words.clone(), at)).await
         })
@@ -106,9 +106,9 @@ impl People {
     /// The same for a form that may have been handled and recorded before with the same `Idempotency-Key`.
     pub async fn note_once(&self, person: &Person, action: &str, target: &str) {
         let words = (action.to_owned(), target.to_owned());
-        let (account, at) = (person.member.account_id, self.shared.clock.now());
+        let (account, at) = (person.member.account_id, self.ctx.clock.now());
         let since = at.minus(SENT_AGAIN_WITHIN);
-        let store = self.shared.store.acting(person.actor());
+        let store = self.ctx.store.acting(person.actor());
         noted(action, async move {
             retry_while_unavailable(|| store.note_once(account, words.clone(), since, at)).await
         })
@@ -122,20 +122,20 @@ impl People {
         page: PageRequest<EventId>,
     ) -> Result<Page<AuditEntry>> {
         let limit = i64::from(page.limit);
-        let rows = self.shared.store.audit(account, page.after, limit).await?;
+        let rows = self.ctx.store.audit(account, page.after, limit).await?;
         Ok(Page::of(rows, page.limit))
     }
 
     /// A caller in this account without a key.
     fn caller(&self, account: Account) -> Caller {
         Caller {
-            terms: self.shared.terms_for(&account),
+            terms: self.ctx.terms_for(&account),
             account,
             key: None,
         }
     }
 
     fn seats_max(&self, plan: Plan) -> Option<u32> {
-        self.shared.plans.terms(plan).seats_max
+        self.ctx.plans.terms(plan).seats_max
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use offhook_domain::{AccountId, Plan, PlanTerms, Timestamp};
 use offhook_storage::{Account, RetentionWindow, StoreError};
 
-use crate::Shared;
+use crate::Context;
 use crate::retention::{HELD, of_days, renewed};
 
 /// Why an account was not moved.
@@ -62,7 +62,7 @@ impl PlanChange {
 }
 
 #[derive(Clone)]
-pub struct PlanChanges(pub(crate) Arc<Shared>);
+pub struct PlanChanges(pub(crate) Arc<Context>);
 
 #[boxed]
 impl PlanChanges {

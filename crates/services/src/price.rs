@@ -2,11 +2,11 @@
 
 use offhook_domain::{AgentConfig, Plan, Price};
 
-use crate::Shared;
+use crate::Providers;
 use crate::catalog::{Catalog, ModelKind};
 use crate::speech::{SpeechInput, SpeechOutput};
 
-impl Shared {
+impl Providers {
     /// The price of a minute of a call: the most expensive language model that may answer and, where calls are spoken,
     /// speech-to-text and the most expensive voice that may speak.
     pub(crate) fn price_of_a_minute(&self, plan: Plan, config: &AgentConfig) -> Price {

@@ -9,12 +9,14 @@ mod tape;
 
 use offhook_boxed::boxed;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::{StreamExt as _, stream};
 use offhook_domain::{AccountId, ConversationId};
 use offhook_objects::{Content, ObjectError, Objects};
 use tokio::sync::Semaphore;
+
+use crate::{Context, Live, Providers};
 
 pub use keeper::RecordingKeeper;
 pub use kept::KeepError;
@@ -53,6 +55,9 @@ impl Recording {
 
 /// The store of recordings.
 pub(crate) struct Recordings {
+    ctx: Arc<Context>,
+    live: Arc<Live>,
+    providers: Arc<Providers>,
     objects: Objects,
     /// Holds recordings that are not uploaded yet.
     spool: OnceLock<Spool>,
@@ -63,8 +68,16 @@ pub(crate) struct Recordings {
 }
 
 impl Recordings {
-    pub(crate) fn new(objects: Objects) -> Self {
+    pub(crate) fn new(
+        ctx: Arc<Context>,
+        live: Arc<Live>,
+        providers: Arc<Providers>,
+        objects: Objects,
+    ) -> Self {
         Self {
+            ctx,
+            live,
+            providers,
             objects,
             spool: OnceLock::new(),
             busy: Busy::default(),

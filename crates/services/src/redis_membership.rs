@@ -7,8 +7,6 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::Services;
-
 /// The name of the Redis that a process counts in, if currently known.
 pub(crate) type RedisName = Option<Arc<str>>;
 
@@ -19,6 +17,8 @@ const APART_FOR: Duration = Duration::from_secs(25);
 /// The Redis that this process counts in, compared with the others'.
 #[derive(Default)]
 pub(crate) struct RedisMembership {
+    pub(crate) has_redis: bool,
+    pub(crate) files_are_shared: bool,
     redis: OnceLock<watch::Receiver<RedisName>>,
     standing: Mutex<Standing>,
 }
@@ -36,16 +36,27 @@ enum Standing {
     Apart,
 }
 
-impl Services {
-    /// Publishes the name of this process's Redis to the other processes on its database. The name is stored in that
-    /// Redis.
-    pub fn counts_in(&self, redis: watch::Receiver<Option<Arc<str>>>) {
-        // A process has one Redis all its life.
-        let _ = self.shared.redis_membership.redis.set(redis);
-    }
-}
-
 impl RedisMembership {
+    pub(crate) fn new(has_redis: bool, files_are_shared: bool) -> Self {
+        Self {
+            has_redis,
+            files_are_shared,
+            ..Self::default()
+        }
+    }
+
+    /// Whether other processes may run beside this one: they count requests together, and each reads the files of the
+    /// others. A process that shares less gives way to those that share everything, and does not disturb those that
+    /// started before it.
+    pub(crate) const fn shares_everything(&self) -> bool {
+        self.has_redis && self.files_are_shared
+    }
+
+    pub(crate) fn count_in(&self, redis: watch::Receiver<RedisName>) {
+        // A process has one Redis all its life.
+        let _ = self.redis.set(redis);
+    }
+
     pub(crate) fn redis(&self) -> Option<watch::Receiver<RedisName>> {
         self.redis.get().cloned()
     }

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::tail::{Followed, READ_AT_ONCE, tail};
 use crate::workers::Turns;
-use crate::{Page, PageRequest, Result, Shared};
+use crate::{Context, Page, PageRequest, Result};
 
 /// Entries that wait to be written at most; further ones are dropped, never the request.
 pub(crate) const BUFFER: usize = 8_192;
@@ -67,7 +67,7 @@ pub struct Logged {
 
 #[derive(Clone)]
 pub struct RequestLogs {
-    shared: Arc<Shared>,
+    ctx: Arc<Context>,
     sender: mpsc::Sender<Logged>,
     waiting: Arc<Mutex<Waiting>>,
     dropped: Arc<AtomicU64>,
@@ -81,14 +81,14 @@ struct Waiting {
 
 #[boxed]
 impl RequestLogs {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(ctx: Arc<Context>) -> Self {
         let (sender, receiver) = mpsc::channel(BUFFER);
         let waiting = Waiting {
             batch: Vec::new(),
             receiver,
         };
         Self {
-            shared,
+            ctx,
             sender,
             waiting: Arc::new(Mutex::new(waiting)),
             dropped: Arc::default(),
@@ -167,7 +167,7 @@ impl RequestLogs {
         if batch.is_empty() {
             return Ok(false);
         }
-        self.shared.store.add_log_entries(batch.clone()).await?;
+        self.ctx.store.add_log_entries(batch.clone()).await?;
         let full = batch.len() == BATCH;
         batch.clear();
         Ok(full)
@@ -180,10 +180,10 @@ impl RequestLogs {
         mut filter: LogFilter,
         page: PageRequest<LogEntryId>,
     ) -> Result<Page<LogEntry>> {
-        let kept_since = self.shared.clock.now().minus(KEPT);
+        let kept_since = self.ctx.clock.now().minus(KEPT);
         filter.since = filter.since.max(Some(kept_since));
         let rows = self
-            .shared
+            .ctx
             .store
             .log_entries(account, filter, page.after, i64::from(page.limit))
             .await?;
@@ -197,27 +197,19 @@ impl RequestLogs {
         after: Option<Uuid>,
     ) -> Result<Followed<impl Stream<Item = Result<LogEntry, StoreError>> + Send + use<>>, StoreError>
     {
-        let shared = self.shared.clone();
+        let ctx = self.ctx.clone();
         let key = |entry: &LogEntry| (entry.created_at, entry.id.uuid());
-        tail(
-            self.shared.clone(),
-            after,
-            REQUESTS_TAKE,
-            key,
-            move |since| {
-                let shared = shared.clone();
-                let filter = LogFilter {
-                    since: Some(since),
-                    ..LogFilter::default()
-                };
-                async move {
-                    let entries = shared
-                        .store
-                        .log_entries(account, filter, None, READ_AT_ONCE);
-                    entries.await
-                }
-            },
-        )
+        tail(self.ctx.clone(), after, REQUESTS_TAKE, key, move |since| {
+            let ctx = ctx.clone();
+            let filter = LogFilter {
+                since: Some(since),
+                ..LogFilter::default()
+            };
+            async move {
+                let entries = ctx.store.log_entries(account, filter, None, READ_AT_ONCE);
+                entries.await
+            }
+        })
         .await
     }
 
@@ -228,8 +220,8 @@ impl RequestLogs {
         account: AccountId,
         conversation: ConversationId,
     ) -> Result<Option<LogEntry>> {
-        let kept_since = self.shared.clock.now().minus(KEPT);
-        let found = self.shared.store.placing_request(account, conversation);
+        let kept_since = self.ctx.clock.now().minus(KEPT);
+        let found = self.ctx.store.placing_request(account, conversation);
         Ok(found.await?.filter(|entry| entry.created_at >= kept_since))
     }
 }

@@ -5,7 +5,7 @@ use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Result, Shared};
+use crate::{Context, Live, Result};
 
 /// What was stopped in a restored database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,14 +17,14 @@ pub struct Held {
 }
 
 #[derive(Clone)]
-pub struct Restored(pub(crate) Arc<Shared>);
+pub struct Restored(pub(crate) Arc<Context>, pub(crate) Arc<Live>);
 
 #[boxed]
 impl Restored {
     /// Ends every queued call as `expired` and pauses every batch, before any process serves the database. After an
     /// error it can be repeated.
     pub async fn hold(&self) -> Result<Held> {
-        let Shared { store, clock, .. } = &*self.0;
+        let Context { store, clock, .. } = &*self.0;
         let paused_batches = store.hold_restored(clock.now()).await?;
         let mut expired_calls = 0;
         loop {
@@ -36,7 +36,7 @@ impl Restored {
                 });
             }
             for (account, id) in queued {
-                crate::calls::expire_queued(&self.0, account, id).await?;
+                crate::calls::expire_queued(&self.0, &self.1, account, id).await?;
                 expired_calls += 1;
             }
         }

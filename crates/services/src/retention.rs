@@ -13,8 +13,9 @@ use offhook_metrics::metrics;
 use offhook_storage::{Account, RetentionWindow, StoreError};
 use tokio_util::sync::CancellationToken;
 
+use crate::recordings::Recordings;
 use crate::workers::Turns;
-use crate::{Result, Shared, request_logs};
+use crate::{Context, Result, request_logs};
 
 /// How often a process checks whether it is its turn.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -39,7 +40,7 @@ pub(crate) const HELD: Duration = Duration::from_secs(30 * 86_400);
 
 /// Deletes expired data.
 #[derive(Clone)]
-pub struct Retention(pub(crate) Arc<Shared>);
+pub struct Retention(pub(crate) Arc<Context>, pub(crate) Arc<Recordings>);
 
 /// Why a run ended before everything was deleted.
 enum Halt {
@@ -83,10 +84,7 @@ impl Retention {
     /// Deletes all expired data, if that is due and no other process is doing it. Returns `false` if not, or if `stop`
     /// came first. If the store fails, the next run deletes the rest.
     pub async fn sweep(&self, stop: &CancellationToken) -> Result<bool> {
-        let Shared {
-            store, clock, node, ..
-        } = &*self.0;
-        if !store.take_job(JOB, *node, clock.steady()).await? {
+        if !self.0.take_job(JOB).await? {
             return Ok(false);
         }
         let (done, pause) = match self.delete(stop).await {
@@ -95,7 +93,7 @@ impl Retention {
             Err(Halt::Left) => (Ok(false), Duration::ZERO),
             Err(Halt::Failed(error)) => (Err(error), Duration::ZERO),
         };
-        store.finish_job(JOB, *node, clock.steady(), pause).await?;
+        self.0.finish_job(JOB, pause).await?;
         done
     }
 
@@ -168,7 +166,7 @@ impl Retention {
             .await?;
         let (seen, last) = (batch.len(), batch.last().map(|ended| (ended.0, ended.1)));
         let ids: Vec<ConversationId> = batch.iter().map(|ended| ended.1).collect();
-        let failed = self.0.recordings.remove(account.id, &ids).await;
+        let failed = self.1.remove(account.id, &ids).await;
         for (id, error) in &failed {
             tracing::debug!(%error, conversation = %id, "a recording could not be deleted");
         }
@@ -205,12 +203,7 @@ impl Retention {
     /// Renews the turn after each transaction. A process that has lost it leaves the rest to the new holder.
     async fn go_on(&self, stop: &CancellationToken) -> Result<(), Halt> {
         tokio::time::sleep(BREATH).await;
-        let shared = &self.0;
-        let mine = !stop.is_cancelled()
-            && shared
-                .store
-                .take_job(JOB, shared.node, shared.clock.steady())
-                .await?;
+        let mine = !stop.is_cancelled() && self.0.take_job(JOB).await?;
         if mine { Ok(()) } else { Err(Halt::Left) }
     }
 }

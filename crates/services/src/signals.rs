@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::workers::every;
-use crate::{Result, Shared};
+use crate::{Context, Live, Result};
 
 /// Queued signals; any more are lost.
 const OUTBOX: usize = 4_096;
@@ -148,7 +148,7 @@ impl Signals {
         followed.insert(id, now + FOLLOWED_FOR);
     }
 
-    fn is_followed(&self, id: ConversationId) -> bool {
+    pub(crate) fn is_followed(&self, id: ConversationId) -> bool {
         let followed = self.followed.lock();
         followed
             .get(&id)
@@ -156,27 +156,17 @@ impl Signals {
     }
 }
 
-impl Shared {
-    /// Notifies the followers of a conversation, here and elsewhere, that something happened.
-    pub(crate) fn touch(&self, id: ConversationId) {
-        self.feed.touch(id);
-        if self.signals.is_followed(id) {
-            self.signals.say(Signal::Touched(id));
-        }
-    }
-}
-
 /// Sends queued signals and handles received ones, until `stop`.
-pub(crate) async fn exchange(shared: Arc<Shared>, stop: CancellationToken) {
-    if shared.store.is_embedded() {
-        return;
+pub(crate) async fn exchange((ctx, live): (Arc<Context>, Arc<Live>), stop: CancellationToken) {
+    if ctx.store.is_embedded() {
+        return stop.cancelled().await;
     }
-    tokio::join!(speak(&shared, &stop), listen(&shared, &stop));
-    shared.signals.hears.store(false, Ordering::Relaxed);
+    tokio::join!(speak(&ctx, &live, &stop), listen(&ctx, &live, &stop));
+    live.signals.hears.store(false, Ordering::Relaxed);
 }
 
-async fn speak(shared: &Shared, stop: &CancellationToken) {
-    let Some(mut waiting) = shared.signals.waiting.lock().take() else {
+async fn speak(ctx: &Context, live: &Live, stop: &CancellationToken) {
+    let Some(mut waiting) = live.signals.waiting.lock().take() else {
         return;
     };
     let mut signals = Vec::with_capacity(AT_ONCE);
@@ -187,7 +177,7 @@ async fn speak(shared: &Shared, stop: &CancellationToken) {
         }
         let mut known = HashSet::new();
         signals.retain(|signal| known.insert(*signal));
-        if let Err(error) = shared.store.tell(message(shared.node, &signals)).await {
+        if let Err(error) = ctx.store.tell(message(ctx.node, &signals)).await {
             tracing::debug!(%error, "other processes could not be told: they find out by themselves");
         }
         signals.clear();
@@ -195,14 +185,14 @@ async fn speak(shared: &Shared, stop: &CancellationToken) {
     }
 }
 
-async fn listen(shared: &Shared, stop: &CancellationToken) {
+async fn listen(ctx: &Context, live: &Live, stop: &CancellationToken) {
     let mut was_deaf = false;
     loop {
         let heard = tokio::select! {
             () = stop.cancelled() => return,
-            heard = hear(shared) => heard,
+            heard = hear(ctx, live) => heard,
         };
-        let heard_before = shared.signals.hears.swap(false, Ordering::Relaxed);
+        let heard_before = live.signals.hears.swap(false, Ordering::Relaxed);
         if let Err(error) = heard
             && (heard_before || !std::mem::replace(&mut was_deaf, true))
         {
@@ -217,8 +207,8 @@ async fn listen(shared: &Shared, stop: &CancellationToken) {
 }
 
 /// Listens until nothing arrives any more.
-async fn hear(shared: &Shared) -> Result<()> {
-    let Some(mut listener) = shared.store.listen().await? else {
+async fn hear(ctx: &Context, live: &Live) -> Result<()> {
+    let Some(mut listener) = ctx.store.listen().await? else {
         return Ok(());
     };
     let mut probe = every(PROBE_EVERY);
@@ -226,9 +216,9 @@ async fn hear(shared: &Shared) -> Result<()> {
     loop {
         tokio::select! {
             message = listener.next() => {
-                if do_as_told(shared, &message?) {
+                if do_as_told(ctx, live, &message?) {
                     is_asked = false;
-                    shared.signals.hears.store(true, Ordering::Relaxed);
+                    live.signals.hears.store(true, Ordering::Relaxed);
                 }
             }
             _ = probe.tick() => {
@@ -236,38 +226,38 @@ async fn hear(shared: &Shared) -> Result<()> {
                 if std::mem::replace(&mut is_asked, true) {
                     return Err(StoreError::Unavailable("no word of its own came back".into()));
                 }
-                shared.signals.say(Signal::Probe);
+                live.signals.say(Signal::Probe);
             }
         }
     }
 }
 
 /// Handles a message; `true` for one of this process itself.
-fn do_as_told(shared: &Shared, message: &str) -> bool {
+fn do_as_told(ctx: &Context, live: &Live, message: &str) -> bool {
     let Some((node, signals)) = read(message) else {
         return false;
     };
-    if node == shared.node {
+    if node == ctx.node {
         return true;
     }
     for signal in signals {
         match signal {
             Signal::HangUp(id) => {
-                shared.registry.end(id, EndRequest::ApiHangup);
+                live.registry.end(id, EndRequest::ApiHangup);
             }
             Signal::Follow(id) => {
-                shared.signals.follow(id);
+                live.signals.follow(id);
                 // What happened between the follower's read and now was not announced.
-                if shared.registry.holds(id) {
-                    shared.signals.say(Signal::Touched(id));
+                if live.registry.holds(id) {
+                    live.signals.say(Signal::Touched(id));
                 }
             }
             Signal::Look(id) => {
-                shared.legacy_looks.wake(id);
+                live.legacy_looks.wake(id);
             }
-            Signal::Touched(id) => shared.feed.touch(id),
+            Signal::Touched(id) => live.feed.touch(id),
             Signal::Endpoints => {
-                shared.wakes.endpoint_changes.fetch_add(1, Ordering::SeqCst);
+                ctx.wakes.endpoint_changes.fetch_add(1, Ordering::SeqCst);
             }
             Signal::Probe => {}
         }

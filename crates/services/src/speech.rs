@@ -6,7 +6,7 @@
 use offhook_domain::{AgentConfig, VoiceProvider};
 use offhook_engine::ports::speech::{RecognizerSettings, Speech, SpeechError, VoiceSettings};
 
-use crate::Shared;
+use crate::Providers;
 use crate::catalog::{Catalog, ModelKind};
 
 /// The provider that needs no setup.
@@ -21,7 +21,7 @@ pub(crate) type SpeechInput = (String, RecognizerSettings);
 /// A voice: its provider's name and its settings.
 pub(crate) type SpeechOutput = (String, VoiceSettings);
 
-impl Shared {
+impl Providers {
     /// The agent's recognizer, at most one. Empty if the agent names no provider and not exactly one is set up here.
     pub(crate) fn recognizers(&self, config: &AgentConfig) -> Vec<SpeechInput> {
         recognizers(&self.catalog, &*self.speech, config)

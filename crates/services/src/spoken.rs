@@ -9,10 +9,11 @@ use offhook_engine::ports::speech::{VoiceKey, VoiceSettings};
 use offhook_engine::voice::{
     Ambient, Hearing, Pronunciation, SaidAs, SpokenSettings, Voice, speech_detector,
 };
-use offhook_storage::{Conversation, VoiceOwner};
+use offhook_storage::{Conversation, Store, VoiceOwner};
 
-use crate::Shared;
-use crate::dialer::{Meter, retry_while_unavailable};
+use crate::Providers;
+use crate::dialer::Meter;
+use crate::retry::retry_while_unavailable;
 use crate::speech::SpeechOutput;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,17 +46,18 @@ pub(crate) enum SpeechUnavailable {
     NoSynthesizer(String),
 }
 
-impl Shared {
+impl Providers {
     /// The speech settings of the account's agent for one call. An unusable provider is skipped while another is left:
     /// they also replace each other during the call.
     pub(crate) async fn spoken(
         &self,
+        store: &Store,
         account: AccountId,
         config: &AgentConfig,
         direction: Direction,
         meter: Option<&Meter>,
     ) -> Result<SpokenSettings, SpeechUnavailable> {
-        let voices = self.keyed_voices(account, config).await;
+        let voices = self.keyed_voices(store, account, config).await;
         let recognizers = self
             .recognizers(config)
             .into_iter()
@@ -99,12 +101,15 @@ impl Shared {
     /// The agent's voices, the account's own with its key; or why a voice is unusable.
     async fn keyed_voices(
         &self,
+        store: &Store,
         account: AccountId,
         config: &AgentConfig,
     ) -> Vec<Result<SpeechOutput, String>> {
         let mut keyed = Vec::new();
         for (provider, settings) in self.voices(config) {
-            let key = self.own_key(account, &provider, &settings.voice_id).await;
+            let key = self
+                .own_key(store, account, &provider, &settings.voice_id)
+                .await;
             let key = key.map_err(|fault| format!("`{provider}`: {fault}"));
             keyed.push(key.map(|key| (provider, VoiceSettings { key, ..settings })));
         }
@@ -115,6 +120,7 @@ impl Shared {
     /// own, nor one that used to be.
     async fn own_key(
         &self,
+        store: &Store,
         account: AccountId,
         provider: &str,
         voice_id: &str,
@@ -125,7 +131,6 @@ impl Shared {
         let Some(credential) = CredentialProvider::of_voices(provider) else {
             return Ok(None);
         };
-        let store = &self.store;
         let owner =
             retry_while_unavailable(|| store.voice_owner(account, provider, voice_id)).await;
         match owner.map_err(|error| error.to_string())? {
@@ -140,7 +145,7 @@ impl Shared {
     }
 }
 
-impl Shared {
+impl Providers {
     /// Whether the agent can hold a spoken call here at all.
     pub(crate) fn can_speak(&self, config: &AgentConfig) -> bool {
         let hears = self

@@ -9,7 +9,7 @@ use offhook_domain::{EventId, Timestamp};
 use offhook_storage::StoreError;
 use uuid::Uuid;
 
-use crate::{Result, Shared};
+use crate::{Context, Result};
 
 /// How far back a stream resumes. Events are found along the ids of all accounts, so that more would cost too much.
 const RESUMED_WITHIN: Duration = Duration::from_secs(600);
@@ -35,7 +35,7 @@ pub struct Followed<S> {
 /// Streams each row that `read` finds behind `after`, or from now on, once. `read` gets the time from which on it is to find
 /// rows; `key` is a row's time and id. The first poll is made before this returns.
 pub(crate) async fn tail<T: Send, F>(
-    shared: Arc<Shared>,
+    ctx: Arc<Context>,
     after: Option<Uuid>,
     committed_within: Duration,
     key: fn(&T) -> (Timestamp, Uuid),
@@ -44,7 +44,7 @@ pub(crate) async fn tail<T: Send, F>(
 where
     F: Future<Output = Result<Vec<T>, StoreError>> + Send,
 {
-    let now = shared.clock.now();
+    let now = ctx.clock.now();
     let began = after
         .and_then(minted_at)
         .map_or(now, |at| at.clamp(now.minus(RESUMED_WITHIN), now));
@@ -57,22 +57,19 @@ where
     };
     tail.take(read(tail.began).await?, key);
     let begins = after.unwrap_or_else(|| EventId::mint(began, [0; 10]).uuid());
-    let rows = stream::unfold(
-        (shared, tail, read),
-        move |(shared, mut tail, read)| async move {
-            while tail.ready.is_empty() {
-                tokio::time::sleep(shared.calls.looks.streams).await;
-                let now = shared.clock.now();
-                match read(tail.since(now)).await {
-                    Ok(rows) => tail.take(rows, key),
-                    Err(error) => return Some((Err(error), (shared, tail, read))),
-                }
-                tail.polled = now;
+    let rows = stream::unfold((ctx, tail, read), move |(ctx, mut tail, read)| async move {
+        while tail.ready.is_empty() {
+            tokio::time::sleep(ctx.calls.looks.streams).await;
+            let now = ctx.clock.now();
+            match read(tail.since(now)).await {
+                Ok(rows) => tail.take(rows, key),
+                Err(error) => return Some((Err(error), (ctx, tail, read))),
             }
-            let row = tail.ready.pop_front()?;
-            Some((Ok(row), (shared, tail, read)))
-        },
-    );
+            tail.polled = now;
+        }
+        let row = tail.ready.pop_front()?;
+        Some((Ok(row), (ctx, tail, read)))
+    });
     Ok(Followed { begins, rows })
 }
 

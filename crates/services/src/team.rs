@@ -8,9 +8,9 @@ use offhook_domain::{AccountId, EmailAddress, MemberId, MemberRole, Timestamp};
 use offhook_storage::{Account, Invitation, Member, SeatTaken, StoreError, mint};
 use ring::rand::{SecureRandom, SystemRandom};
 
+use crate::digest::sha256;
 use crate::error::InputError;
-use crate::keys::sha256;
-use crate::{Page, PageRequest, Shared};
+use crate::{Context, Page, PageRequest};
 
 /// How long an invitation's link is valid.
 const INVITATION_LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -37,7 +37,7 @@ pub struct Invited {
 }
 
 #[derive(Clone)]
-pub struct Team(pub(crate) Arc<Shared>);
+pub struct Team(pub(crate) Arc<Context>);
 
 #[boxed]
 impl Team {

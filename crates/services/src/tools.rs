@@ -13,13 +13,13 @@ use std::sync::Arc;
 use offhook_domain::json::{FieldError, Json, Rule, item_path, member_path};
 use offhook_domain::tool::{Header, TOOLS_AT_MOST, Tool};
 use offhook_domain::{AccountId, AgentConfig, E164, ToolId};
-use offhook_egress::TargetUrl;
+use offhook_egress::{GuardedClient, TargetUrl};
 use offhook_storage::{StoreError, ToolChange, ToolRow, mint};
 
 use crate::error::{Result, UseCaseError};
 use crate::knowledge::SEARCH;
 use crate::urls;
-use crate::{Page, PageRequest, Refusal, Shared};
+use crate::{Context, Page, PageRequest, Refusal};
 
 pub(crate) use toolbox::Toolbox;
 
@@ -37,7 +37,11 @@ pub struct ToolView {
 }
 
 #[derive(Clone)]
-pub struct ToolShelf(pub(crate) Arc<Shared>);
+pub struct ToolShelf {
+    pub(crate) ctx: Arc<Context>,
+    /// The client of `http` tools; its policy says which URLs they may point to.
+    pub(crate) client: GuardedClient,
+}
 
 #[boxed]
 impl ToolShelf {
@@ -48,13 +52,13 @@ impl ToolShelf {
         page: PageRequest<ToolId>,
     ) -> Result<Page<ToolView>> {
         let limit = i64::from(page.limit);
-        let rows = self.0.store.tools(account, page.after, limit).await?;
+        let rows = self.ctx.store.tools(account, page.after, limit).await?;
         let views = rows.into_iter().map(view).collect::<Result<_, _>>()?;
         Ok(Page::of(views, page.limit))
     }
 
     pub async fn get(&self, account: AccountId, id: ToolId) -> Result<ToolView> {
-        let row = self.0.store.tool(account, id).await?;
+        let row = self.ctx.store.tool(account, id).await?;
         Ok(view(row.ok_or(UseCaseError::NotFound)?)?)
     }
 
@@ -62,7 +66,7 @@ impl ToolShelf {
     pub async fn create(&self, account: AccountId, body: &Json) -> Result<ToolView> {
         let (mut tool, headers) = Tool::from_json(body, &[])?;
         self.check(&mut tool)?;
-        let at = self.0.clock.now();
+        let at = self.ctx.clock.now();
         let row = ToolRow {
             id: mint(at),
             account_id: account,
@@ -74,7 +78,7 @@ impl ToolShelf {
         };
         let headers = headers_to(&headers);
         let made = self
-            .0
+            .ctx
             .store
             .create_tool(row.clone(), headers.as_deref(), TOOLS_AT_MOST)
             .await;
@@ -88,7 +92,7 @@ impl ToolShelf {
     /// tool as they pinned it.
     pub async fn update(&self, account: AccountId, id: ToolId, body: &Json) -> Result<ToolView> {
         for _ in 0..TRIES {
-            let found = self.0.store.tool_with_headers(account, id).await?;
+            let found = self.ctx.store.tool_with_headers(account, id).await?;
             let (row, headers) = found.ok_or(UseCaseError::NotFound)?;
             let before = read(&row)?;
             let kept = headers_from(headers.as_deref())?;
@@ -105,9 +109,9 @@ impl ToolShelf {
                 name: after.name.clone(),
                 definition: after.to_stored(),
                 headers: headers_to(&values),
-                at: self.0.clock.now(),
+                at: self.ctx.clock.now(),
             };
-            let changed = self.0.store.change_tool(account, id, change).await;
+            let changed = self.ctx.store.change_tool(account, id, change).await;
             if let Some(row) = unless_taken(changed, &after.name)? {
                 return Ok(view(row)?);
             }
@@ -117,7 +121,7 @@ impl ToolShelf {
 
     /// Deletes a tool. Published versions keep it as they pinned it.
     pub async fn delete(&self, account: AccountId, id: ToolId) -> Result<()> {
-        if self.0.store.delete_tool(account, id).await? {
+        if self.ctx.store.delete_tool(account, id).await? {
             Ok(())
         } else {
             Err(UseCaseError::NotFound)
@@ -138,7 +142,7 @@ impl ToolShelf {
             .map_err(|message| FieldError::new("parameters", message))?;
         // The operator configures the URLs of integrations.
         if let (Some(http), None) = (&mut tool.http, &tool.function) {
-            let target = TargetUrl::parse(&http.url, self.0.tool_client.policy())
+            let target = TargetUrl::parse(&http.url, self.client.policy())
                 .map_err(|error| FieldError::new("http.url", urls::fault(&error)))?;
             let properties = tool.parameters.get("properties");
             let is_argument = |name: &str| properties.is_some_and(|all| all.get(name).is_some());
@@ -152,7 +156,7 @@ impl ToolShelf {
             target.as_str().clone_into(&mut http.url);
         }
         // A transfer may not reach a number that POST /v1/calls may not dial.
-        let prefixes = &self.0.calls.allowed_prefixes;
+        let prefixes = &self.ctx.calls.allowed_prefixes;
         let targets = tool.targets.as_deref().unwrap_or_default();
         if let Some(at) = targets
             .iter()
@@ -165,7 +169,7 @@ impl ToolShelf {
     }
 }
 
-impl Shared {
+impl Context {
     /// The tools that a configuration names, in its order; the error names the first that the account does not have.
     pub(crate) async fn tools_of(
         &self,

@@ -14,7 +14,7 @@ use offhook_domain::{AccountId, DocumentId};
 use offhook_objects::{Listed, ObjectError, Objects};
 use tokio_util::sync::CancellationToken;
 
-use crate::Shared;
+use crate::Context;
 use crate::error::Result;
 use crate::workers::Turns;
 
@@ -77,7 +77,7 @@ impl Uploads {
 
 /// Collects unused uploads.
 #[derive(Clone)]
-pub struct UploadCollector(pub(crate) Arc<Shared>);
+pub struct UploadCollector(pub(crate) Arc<Context>, pub(crate) Arc<Uploads>);
 
 #[boxed]
 impl UploadCollector {
@@ -94,28 +94,17 @@ impl UploadCollector {
     /// Checks the uploads, if that is due and no other process is doing it; returns how many were collected. After an
     /// error, the next run collects the rest.
     pub async fn sweep(&self, stop: &CancellationToken) -> Result<Option<usize>> {
-        let Shared {
-            store, clock, node, ..
-        } = &*self.0;
-        if !store.take_job(JOB, *node, clock.steady()).await? {
+        if !self.0.take_job(JOB).await? {
             return Ok(None);
         }
         let collected = self.collect(stop).await;
-        store
-            .finish_job(JOB, *node, clock.steady(), DUE_EVERY)
-            .await?;
+        self.0.finish_job(JOB, DUE_EVERY).await?;
         collected.map(Some)
     }
 
     async fn collect(&self, stop: &CancellationToken) -> Result<usize> {
-        let Shared {
-            store,
-            clock,
-            node,
-            uploads: Uploads(objects),
-            ..
-        } = &*self.0;
-        let now = u64::try_from(clock.now().micros()).unwrap_or(0);
+        let (Uploads(objects), store) = (&*self.1, &self.0.store);
+        let now = u64::try_from(self.0.clock.now().micros()).unwrap_or(0);
         let before = SystemTime::UNIX_EPOCH + Duration::from_micros(now) - MIN_AGE;
         objects.clear_unfinished(before).await?;
         let (mut collected, mut after) = (0, None::<String>);
@@ -138,7 +127,7 @@ impl UploadCollector {
                 collected += 1;
             }
             // A process that has lost its turn leaves the rest to the new holder.
-            if stop.is_cancelled() || !store.take_job(JOB, *node, clock.steady()).await? {
+            if stop.is_cancelled() || !self.0.take_job(JOB).await? {
                 return Ok(collected);
             }
         }

@@ -24,7 +24,7 @@ pub use snapshot::VoicePlace;
 pub use sync::{SyncOutcome, VoiceSyncError};
 
 use crate::casefold::fold;
-use crate::{CatalogError, Page, Result, Shared};
+use crate::{CatalogError, Context, Page, Result};
 use shipped::Shipped;
 use snapshot::{Listing, Search, Snapshot};
 
@@ -56,7 +56,7 @@ pub struct ListedVoice {
 
 #[derive(Clone)]
 pub struct Voices {
-    shared: Arc<Shared>,
+    ctx: Arc<Context>,
     shipped: Arc<Shipped>,
     libraries: Arc<Vec<Arc<dyn VoiceLibrary>>>,
     snapshot: Arc<RwLock<Arc<Snapshot>>>,
@@ -65,11 +65,11 @@ pub struct Voices {
 
 #[boxed]
 impl Voices {
-    pub(crate) fn new(shared: Arc<Shared>) -> Result<Self, CatalogError> {
+    pub(crate) fn new(ctx: Arc<Context>) -> Result<Self, CatalogError> {
         let shipped = Shipped::load()?;
         let snapshot = Listing::new(&shipped).with_shipped();
         Ok(Self {
-            shared,
+            ctx,
             shipped: Arc::new(shipped),
             libraries: Arc::default(),
             snapshot: Arc::new(RwLock::new(Arc::new(snapshot))),
@@ -113,7 +113,7 @@ impl Voices {
 
     /// The list as the database has it now.
     async fn current(&self) -> Result<Arc<Snapshot>> {
-        let store = &self.shared.store;
+        let store = &self.ctx.store;
         let generation = store.voices_generation().await?;
         let known = self.known();
         if known.generation == generation {

@@ -29,7 +29,7 @@ use crate::error::{Result, UseCaseError};
 use crate::signals::Signal;
 use crate::tail::{Followed, READ_AT_ONCE, tail};
 use crate::urls;
-use crate::{Page, PageRequest, Refusal, Shared, events};
+use crate::{Context, Live, Page, PageRequest, Refusal, events};
 
 const ENDPOINTS_AT_MOST: i64 = 20;
 
@@ -124,7 +124,12 @@ pub struct Registered {
 }
 
 #[derive(Clone)]
-pub struct Webhooks(pub(crate) Arc<Shared>);
+pub struct Webhooks {
+    pub(crate) ctx: Arc<Context>,
+    pub(crate) live: Arc<Live>,
+    /// The URLs that webhooks may point to.
+    pub(crate) policy: Policy,
+}
 
 /// An example of each event type's envelope, for `GET /v1/webhooks/events`.
 pub fn event_example(kind: EventType) -> Vec<u8> {
@@ -141,7 +146,7 @@ impl Webhooks {
         page: PageRequest<EndpointId>,
     ) -> Result<Page<EndpointView>, StoreError> {
         let rows = self
-            .0
+            .ctx
             .store
             .endpoints(account, page.after, i64::from(page.limit))
             .await?;
@@ -157,12 +162,12 @@ impl Webhooks {
         Followed<impl Stream<Item = Result<AccountEvent, StoreError>> + Send + use<>>,
         StoreError,
     > {
-        let shared = self.0.clone();
+        let ctx = self.ctx.clone();
         let key = |event: &AccountEvent| (event.created_at, event.id.uuid());
-        tail(self.0.clone(), after, COMMITTED_WITHIN, key, move |since| {
-            let shared = shared.clone();
+        tail(ctx.clone(), after, COMMITTED_WITHIN, key, move |since| {
+            let ctx = ctx.clone();
             async move {
-                let events = shared.store.events_since(account, since, READ_AT_ONCE);
+                let events = ctx.store.events_since(account, since, READ_AT_ONCE);
                 events.await
             }
         })
@@ -170,7 +175,7 @@ impl Webhooks {
     }
 
     pub async fn get(&self, account: AccountId, id: EndpointId) -> Result<EndpointView> {
-        self.0
+        self.ctx
             .store
             .endpoint(account, id)
             .await?
@@ -179,9 +184,9 @@ impl Webhooks {
 
     /// Registers an endpoint: `{url, description?}`.
     pub async fn create(&self, account: AccountId, body: &Json) -> Result<Registered> {
-        let CreateWebhook { url, description } = CreateWebhook::of(body, &self.0.webhook_policy)?;
+        let CreateWebhook { url, description } = CreateWebhook::of(body, &self.policy)?;
         let secret = self.fresh_secret()?;
-        let at = self.0.clock.now();
+        let at = self.ctx.clock.now();
         let endpoint = Endpoint {
             id: mint(at),
             account_id: account,
@@ -194,7 +199,7 @@ impl Webhooks {
         };
         let (shown, prefix) = (secret.expose(), secret.prefix());
         let made = self
-            .0
+            .ctx
             .store
             .create_endpoint(endpoint.clone(), shown, prefix, ENDPOINTS_AT_MOST)
             .await?;
@@ -221,7 +226,7 @@ impl Webhooks {
         id: EndpointId,
         body: &Json,
     ) -> Result<EndpointView> {
-        let sent = UpdateWebhook::of(body, &self.0.webhook_policy)?;
+        let sent = UpdateWebhook::of(body, &self.policy)?;
         let change = EndpointChange {
             url: sent.url,
             description: sent.description,
@@ -234,8 +239,8 @@ impl Webhooks {
         if change.status == Some(EndpointStatus::Enabled) {
             self.cancel_before_enabling(id).await?;
         }
-        let at = self.0.clock.now();
-        let changed = self.0.store.change_endpoint(account, id, change, at).await;
+        let (store, at) = (&self.ctx.store, self.ctx.clock.now());
+        let changed = store.change_endpoint(account, id, change, at).await;
         self.count_change();
         changed?.ok_or(UseCaseError::NotFound)
     }
@@ -243,7 +248,7 @@ impl Webhooks {
     /// Helps to cancel what was due when the endpoint was disabled, so that none of it is sent once it is enabled.
     async fn cancel_before_enabling(&self, id: EndpointId) -> Result<()> {
         let cancelling = async {
-            while self.0.store.cancel_open_deliveries(id).await? > 0 {}
+            while self.ctx.store.cancel_open_deliveries(id).await? > 0 {}
             Ok(())
         };
         timeout(CANCELLING_AT_MOST, cancelling)
@@ -254,14 +259,15 @@ impl Webhooks {
     /// Has deliveries that were claimed for an endpoint before checked again before they are sent, also if it is
     /// unknown whether the change was made.
     fn count_change(&self) {
-        self.0.wakes.endpoint_changes.fetch_add(1, Ordering::SeqCst);
-        self.0.signals.say(Signal::Endpoints);
+        let changes = &self.ctx.wakes.endpoint_changes;
+        changes.fetch_add(1, Ordering::SeqCst);
+        self.live.signals.say(Signal::Endpoints);
     }
 
     /// Deletes an endpoint and cancels its due deliveries.
     pub async fn delete(&self, account: AccountId, id: EndpointId) -> Result<()> {
-        let at = self.0.clock.now();
-        let deleted = self.0.store.delete_endpoint(account, id, at).await;
+        let at = self.ctx.clock.now();
+        let deleted = self.ctx.store.delete_endpoint(account, id, at).await;
         self.count_change();
         if deleted? {
             Ok(())
@@ -281,8 +287,8 @@ impl Webhooks {
         let overlap = Duration::from_secs(u64::try_from(hours).unwrap_or(0) * 3_600);
         let secret = self.fresh_secret()?;
         let sealed = (secret.expose(), secret.prefix());
-        let now = self.0.clock.now();
-        let store = &self.0.store;
+        let now = self.ctx.clock.now();
+        let store = &self.ctx.store;
         let view = store.rotate_secret(account, id, sealed, overlap, now).await;
         self.count_change();
         let view = view?.ok_or(UseCaseError::NotFound)?;
@@ -295,16 +301,16 @@ impl Webhooks {
     /// Sends a test event to an endpoint: `{type?}`, by default `call.completed`.
     pub async fn test(&self, account: AccountId, id: EndpointId, body: &Json) -> Result<Delivery> {
         let kind = TestWebhook::of(body, &())?.r#type;
-        let at = self.0.clock.now();
+        let (store, at) = (&self.ctx.store, self.ctx.clock.now());
         let event = events::test(kind.unwrap_or(EventType::CallCompleted), at);
-        let sent = self.0.store.send_test_event(account, id, event, at).await?;
+        let sent = store.send_test_event(account, id, event, at).await?;
         self.asked(sent)
     }
 
     fn asked(&self, sent: Resent) -> Result<Delivery> {
         match sent {
             Resent::Asked(delivery) => {
-                self.0.wakes.dispatcher.notify_one();
+                self.ctx.wakes.dispatcher.notify_one();
                 Ok(delivery)
             }
             Resent::Absent => Err(UseCaseError::NotFound),
@@ -321,14 +327,14 @@ impl Webhooks {
         page: PageRequest<DeliveryId>,
     ) -> Result<Page<Delivery>, StoreError> {
         let limit = i64::from(page.limit);
-        let store = &self.0.store;
+        let store = &self.ctx.store;
         let rows = store.deliveries(account, filter, page.after, limit).await?;
         Ok(Page::of(rows, page.limit))
     }
 
     /// A delivery with its payload and attempts.
     pub async fn delivery(&self, account: AccountId, id: DeliveryId) -> Result<DeliveryStory> {
-        self.0
+        self.ctx
             .store
             .delivery(account, id)
             .await?
@@ -337,19 +343,19 @@ impl Webhooks {
 
     /// Requests one more attempt of a delivery.
     pub async fn redeliver(&self, account: AccountId, id: DeliveryId) -> Result<Delivery> {
-        let at = self.0.clock.now();
-        let sent = self.0.store.resend_delivery(account, id, at).await?;
+        let at = self.ctx.clock.now();
+        let sent = self.ctx.store.resend_delivery(account, id, at).await?;
         self.asked(sent)
     }
 
     /// Requests one more attempt of everything that an endpoint has missed: `{since}`, at most 14 days back.
     pub async fn recover(&self, account: AccountId, id: EndpointId, body: &Json) -> Result<i64> {
-        let now = self.0.clock.now();
+        let now = self.ctx.clock.now();
         let Recover { since } = Recover::of(body, &now)?;
-        let recovering = self.0.store.recover_endpoint(account, id, since, now);
+        let recovering = self.ctx.store.recover_endpoint(account, id, since, now);
         match recovering.await? {
             Recovered::Asked(count) => {
-                self.0.wakes.dispatcher.notify_one();
+                self.ctx.wakes.dispatcher.notify_one();
                 Ok(count)
             }
             Recovered::Absent => Err(UseCaseError::NotFound),

@@ -10,7 +10,7 @@ use offhook_storage::{Agent, WidgetSettings};
 use reqwest::Url;
 
 use crate::error::{Result, UseCaseError};
-use crate::{Refusal, Shared};
+use crate::{Context, Refusal};
 
 const MAX_ORIGINS: usize = 20;
 
@@ -22,7 +22,7 @@ const SESSIONS_PER_MINUTE: i64 = 10;
 const MOST_SESSIONS_PER_MINUTE: i64 = 600;
 
 #[derive(Clone)]
-pub struct Widgets(pub(crate) Arc<Shared>);
+pub struct Widgets(pub(crate) Arc<Context>);
 
 #[boxed]
 impl Widgets {

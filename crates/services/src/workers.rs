@@ -1,15 +1,12 @@
 //! Shared parts of the background workers.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
-use offhook_failpoints as failpoints;
+use offhook_metrics::metrics;
 
-use crate::Result;
+use crate::{Context, Result};
 
 use tokio::sync::Notify;
-use tokio::task::{self, JoinSet};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -54,43 +51,6 @@ impl Turns {
     }
 }
 
-/// Named workers. If one panics, its work is no longer done here, so the process should end and let another one do it.
-#[derive(Default)]
-pub(crate) struct Workers {
-    working: JoinSet<()>,
-    names: HashMap<task::Id, &'static str>,
-}
-
-impl Workers {
-    pub(crate) fn spawn(
-        &mut self,
-        name: &'static str,
-        work: impl Future<Output = ()> + Send + 'static,
-    ) {
-        let work = async move {
-            failpoints::begin_worker(name);
-            work.await;
-        };
-        let working = self.working.spawn(work.boxed());
-        self.names.insert(working.id(), name);
-    }
-
-    /// The first worker that panics; `None` once all have ended normally, as workers without work here do.
-    pub(crate) async fn first_lost(&mut self) -> Option<&'static str> {
-        while let Some(ended) = self.working.join_next_with_id().await {
-            if let Err(error) = ended {
-                return Some(self.names.get(&error.id()).copied().unwrap_or("a worker"));
-            }
-        }
-        None
-    }
-
-    /// Waits for all of them; they have been told to stop.
-    pub(crate) async fn all_ended(mut self) {
-        while self.working.join_next().await.is_some() {}
-    }
-}
-
 /// Whether a worker's polls fail now: logged once per outage, not on every poll.
 #[derive(Default)]
 pub(crate) struct Outage(bool);
@@ -105,5 +65,25 @@ impl Outage {
             tracing::warn!(%error, "{what}: they wait for the database");
         }
         self.0
+    }
+}
+
+/// Counts a run of a job in the metrics, and passes its result on.
+pub(crate) fn counted<T, E>(job: &'static str, done: Result<T, E>) -> Result<T, E> {
+    metrics().jobs.ran(job, done.is_ok());
+    done
+}
+
+impl Context {
+    /// Takes the turn at a job that one process at a time does, or keeps it; `false` while another process has it.
+    pub(crate) async fn take_job(&self, job: &'static str) -> Result<bool> {
+        let steady = self.clock.steady();
+        self.store.take_job(job, self.node, steady).await
+    }
+
+    /// Gives the turn back; the next one begins after `pause`.
+    pub(crate) async fn finish_job(&self, job: &'static str, pause: Duration) -> Result<()> {
+        let steady = self.clock.steady();
+        self.store.finish_job(job, self.node, steady, pause).await
     }
 }

@@ -377,16 +377,14 @@ impl TestApp {
 
     /// Starts to dial queued calls.
     pub(crate) fn dial(&self) {
-        let dialer = self.services.dialer();
-        tokio::spawn(dialer.run(self.stop.clone(), self.stop.clone()));
+        tokio::spawn(run_calls(&self.services, self.stop.clone()));
     }
 
     /// Starts to dial queued calls as a new process on the same database, which takes over this one's claims. The
     /// phone network and the legacy provider are the same.
     pub(crate) fn dial_elsewhere(&self) {
         let another = self.beside(Vec::new(), false);
-        let dialer = another.dialer();
-        tokio::spawn(dialer.run(self.stop.clone(), self.stop.clone()));
+        tokio::spawn(run_calls(&another, self.stop.clone()));
     }
 
     /// Another process on the same database, with these speech providers.
@@ -462,6 +460,19 @@ impl Drop for TestApp {
         self.stop.cancel();
         self.state.end_streams();
         drop(self.server.stop(false));
+    }
+}
+
+/// Runs the jobs that calls need until `stop`, then ends the calls.
+pub(crate) fn run_calls(
+    services: &Services,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + Send + use<> {
+    let jobs = services.start_call_jobs();
+    async move {
+        stop.cancelled().await;
+        jobs.hurry().cancel();
+        jobs.end_calls().await;
     }
 }
 

@@ -192,8 +192,12 @@ impl World {
 
     /// Starts to dial queued calls.
     pub(crate) fn dial(&self) {
-        let dialer = self.services.dialer();
-        tokio::spawn(dialer.run(self.stop.clone(), self.stop.clone()));
+        let (jobs, stop) = (self.services.start_call_jobs(), self.stop.clone());
+        tokio::spawn(async move {
+            stop.cancelled().await;
+            jobs.hurry().cancel();
+            jobs.end_calls().await;
+        });
     }
 
     /// Reloads a page until it shows this text.

@@ -9,7 +9,7 @@ use offhook_engine::voice::Ambient;
 
 use super::speech::{FALLBACK_VOICES, VOICE_ID};
 use super::{Agents, refused};
-use crate::Shared;
+use crate::Providers;
 use crate::catalog::ModelKind;
 use crate::error::{Result, UseCaseError};
 use crate::speech::lists_voices;
@@ -35,7 +35,7 @@ impl Agents {
             if !lists_voices(provider) {
                 continue;
             }
-            match self.1.make_ready(account, provider, id).await {
+            match self.voices.make_ready(account, provider, id).await {
                 Ok(()) => {}
                 Err(UnreadyVoice::Store(error)) => return Err(error.into()),
                 Err(UnreadyVoice::Library(error)) => {
@@ -51,7 +51,7 @@ impl Agents {
     }
 }
 
-impl Shared {
+impl Providers {
     /// Checks a configuration against this service: catalog, target URLs, time zones and features not built yet.
     pub(super) fn check_config(&self, config: &AgentConfig) -> Result<(), FieldError> {
         let llm = &config.llm;

@@ -24,11 +24,14 @@ impl Agents {
     /// The catalog's language models that this process is set up for, in the catalog's order. Omits providers that
     /// serve whichever model their operator runs.
     pub fn usable_models(&self) -> Vec<&Model> {
-        let models = self.0.catalog.models().iter();
+        let models = self.providers.catalog.models().iter();
         models
             .filter(|model| model.kind == ModelKind::Llm && model.model != ANY_MODEL)
             .filter(|model| {
-                let found = self.0.models.find(&model.provider, &model.model, None);
+                let found = self
+                    .providers
+                    .models
+                    .find(&model.provider, &model.model, None);
                 found.is_ok()
             })
             .collect()
@@ -43,7 +46,7 @@ impl Agents {
     ) -> Result<AgentConfig, StoreError> {
         let mut config = AgentConfig::new(language);
         config.llm = self.first_model();
-        if self.0.network.is_spoken() {
+        if self.providers.network.is_spoken() {
             config.stt = self.first_recognizer();
             config.voice = self.first_voice(account, language).await?;
         }
@@ -63,7 +66,7 @@ impl Agents {
 
     /// A single provider is the default and need not be named; of several, the first is.
     fn first_recognizer(&self) -> Stt {
-        let set_up = listening(&self.0.catalog, &*self.0.speech);
+        let set_up = listening(&self.providers.catalog, &*self.providers.speech);
         let provider = match set_up.as_slice() {
             [] => Some(SCRIPTED),
             [_] => None,
@@ -76,7 +79,7 @@ impl Agents {
     }
 
     async fn first_voice(&self, account: AccountId, language: &str) -> Result<Voice, StoreError> {
-        let set_up = speaking(&self.0.catalog, &*self.0.speech);
+        let set_up = speaking(&self.providers.catalog, &*self.providers.speech);
         let Some(provider) = set_up.first() else {
             return Ok(voice(SCRIPTED, None));
         };
@@ -94,7 +97,7 @@ impl Agents {
             ..spoken.clone()
         };
         for filter in [spoken, any] {
-            let found = self.1.list(account, &filter, None, 1).await?;
+            let found = self.voices.list(account, &filter, None, 1).await?;
             if let Some(first) = found.items.first() {
                 return Ok(voice(provider, Some(&first.voice.voice_id)));
             }

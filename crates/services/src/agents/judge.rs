@@ -12,9 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Agents;
 use crate::catalog::ModelKind;
-use crate::maintenance::counted;
-use crate::workers::Turns;
-use crate::{Result, Shared};
+use crate::workers::{Turns, counted};
+use crate::{Providers, Result};
 
 /// How often published versions are checked.
 const EVERY: Duration = Duration::from_secs(86_400);
@@ -30,23 +29,23 @@ impl Agents {
     /// Checks every published version. One that cannot hold a call turns its `active` agent to `error`; one that can
     /// turns it back. Returns how many agents changed. If the store fails, the agents changed so far stay changed.
     pub async fn judge(&self) -> Result<usize> {
-        let (shared, mut after, mut turned) = (&self.0, None::<AgentId>, 0);
+        let (ctx, mut after, mut turned) = (&self.ctx, None::<AgentId>, 0);
         loop {
-            let page = shared.store.serving_agents(after, AT_ONCE).await?;
+            let page = ctx.store.serving_agents(after, AT_ONCE).await?;
             let Some(last) = page.last() else {
                 return Ok(turned);
             };
             after = Some(last.id);
             for agent in page {
-                let status = match shared.can_hold_a_call(&agent) {
+                let status = match self.providers.can_hold_a_call(&agent) {
                     true => AgentStatus::Active,
                     false => AgentStatus::Error,
                 };
                 if status == agent.status {
                     continue;
                 }
-                let (id, at) = (agent.id, shared.clock.now());
-                if shared.store.judge_agent(agent, status, at).await? {
+                let (id, at) = (agent.id, ctx.clock.now());
+                if ctx.store.judge_agent(agent, status, at).await? {
                     tracing::warn!(agent = %id, %status, "a published version was judged");
                     turned += 1;
                 }
@@ -66,7 +65,7 @@ impl Agents {
     }
 }
 
-impl Shared {
+impl Providers {
     /// Whether this process can call one of the version's models and, where calls are spoken, use one of its
     /// recognizers and one of its voices.
     fn can_hold_a_call(&self, agent: &ServingAgent) -> bool {

@@ -8,7 +8,7 @@ use offhook_domain::config::{Stt, Voice};
 use offhook_domain::json::{FieldError, Rule, member_path};
 use offhook_engine::ports::speech::SpeechError;
 
-use crate::Shared;
+use crate::Providers;
 use crate::catalog::ModelKind;
 use crate::speech::{
     SpeechInput, SpeechOutput, chosen_voice, fallback_voices, listening, lists_voices, speaking,
@@ -27,7 +27,7 @@ enum Obstacle {
     Unable(FieldError),
 }
 
-impl Shared {
+impl Providers {
     /// Checks the names against the catalog, and the settings against the adapters that are set up here.
     pub(super) fn check_speech(&self, config: &AgentConfig) -> Result<(), FieldError> {
         let (stt, voice) = (&config.stt, &config.voice);

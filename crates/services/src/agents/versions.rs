@@ -45,7 +45,7 @@ impl Agents {
         limit: u32,
     ) -> Result<Page<AgentVersionView>> {
         let before = after.map(|place| i32::try_from(place.micros()).unwrap_or(0));
-        let store = &self.0.store;
+        let store = &self.ctx.store;
         let found = store.agent_versions(account, id, before, i64::from(limit));
         let (agent, versions) = found.await?.ok_or(UseCaseError::NotFound)?;
         only_engine(&agent)?;
@@ -63,7 +63,7 @@ impl Agents {
         let of = |section, name| conversation?.get(section)?.get(name);
         let asks = of("recording", "enabled") == Some(&Json::Bool(true))
             || of("audio", "ambient").is_some_and(|ambient| *ambient != Json::Null);
-        asks && !self.0.network.is_spoken()
+        asks && !self.providers.network.is_spoken()
     }
 
     /// Returns a version of an agent with its configuration.
@@ -73,7 +73,7 @@ impl Agents {
         id: AgentId,
         version: i32,
     ) -> Result<AgentVersionView> {
-        let found = self.0.store.agent_version(account, id, version).await?;
+        let found = self.ctx.store.agent_version(account, id, version).await?;
         let (agent, found) = found.ok_or(UseCaseError::NotFound)?;
         only_engine(&agent)?;
         let (version, stored) = found.ok_or(UseCaseError::NotFound)?;
@@ -83,8 +83,8 @@ impl Agents {
 
     /// Archives an agent. Its conversations stay; archiving it again changes nothing.
     pub async fn archive(&self, account: AccountId, id: AgentId) -> Result<()> {
-        let at = self.0.clock.now();
-        let agent = self.0.store.archive_agent(account, id, at).await?;
+        let at = self.ctx.clock.now();
+        let agent = self.ctx.store.archive_agent(account, id, at).await?;
         let agent = agent.ok_or(UseCaseError::NotFound)?;
         if agent.runtime == Runtime::Legacy {
             return Err(UseCaseError::UnsupportedRuntime(Refusal::LegacyArchive));

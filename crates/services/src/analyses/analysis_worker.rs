@@ -15,10 +15,11 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::judge::Judge;
-use crate::dialer::{persona_in, retry_while_unavailable};
 use crate::leases;
+use crate::personas::persona_in;
+use crate::retry::retry_while_unavailable;
 use crate::workers::Outage;
-use crate::{Result, Shared};
+use crate::{Context, Providers, Result};
 
 /// Backstop for a lost wake-up, and how soon another node's lost lease is noticed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -35,12 +36,15 @@ const RESTS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(120)]
 const TURNS: i64 = 1_000;
 
 /// Runs analyses until `stop`, then releases those under way.
-pub(crate) async fn keep_analysing(shared: Arc<Shared>, stop: CancellationToken) {
-    if shared.store.is_embedded() {
+pub(crate) async fn keep_analysing(
+    (ctx, providers): (Arc<Context>, Arc<Providers>),
+    stop: CancellationToken,
+) {
+    if ctx.store.is_embedded() {
         // The process that had claimed these is gone.
         tokio::select! {
             () = stop.cancelled() => return,
-            released = retry_while_unavailable(|| shared.store.release_analyses()) => if let Err(error) = released {
+            released = retry_while_unavailable(|| ctx.store.release_analyses()) => if let Err(error) = released {
                 tracing::error!(%error, "analyses of an earlier process could not be taken over");
             },
         }
@@ -49,14 +53,15 @@ pub(crate) async fn keep_analysing(shared: Arc<Shared>, stop: CancellationToken)
     let mut accounts: HashMap<Id, AccountId> = HashMap::new();
     let mut outage = Outage::default();
     while !stop.is_cancelled() {
-        let (claimed, looked) = match claim(&shared, &accounts).await {
+        let (claimed, looked) = match claim(&ctx, &accounts).await {
             Ok(claimed) => (claimed, Ok(())),
             Err(error) => (None, Err(error)),
         };
         outage.note(looked, "conversations cannot be analysed");
         if let Some(job) = claimed {
             let account = job.account;
-            let task = tasks.spawn(carry_out(shared.clone(), job, stop.clone()).boxed());
+            let task =
+                tasks.spawn(carry_out((ctx.clone(), providers.clone()), job, stop.clone()).boxed());
             accounts.insert(task.id(), account);
             continue;
         }
@@ -66,14 +71,14 @@ pub(crate) async fn keep_analysing(shared: Arc<Shared>, stop: CancellationToken)
                 let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
                 accounts.remove(&id);
             }
-            _ = timeout(LOOK_EVERY, shared.wakes.analyst.notified()) => {}
+            _ = timeout(LOOK_EVERY, ctx.wakes.analyst.notified()) => {}
         }
     }
     while tasks.join_next().await.is_some() {}
 }
 
 /// Claims the next analysis, if there is room.
-async fn claim(shared: &Shared, accounts: &HashMap<Id, AccountId>) -> Result<Option<AnalysisJob>> {
+async fn claim(ctx: &Context, accounts: &HashMap<Id, AccountId>) -> Result<Option<AnalysisJob>> {
     if accounts.len() >= AT_ONCE {
         return Ok(None);
     }
@@ -86,8 +91,8 @@ async fn claim(shared: &Shared, accounts: &HashMap<Id, AccountId>) -> Result<Opt
         .filter(|(_, count)| *count >= AT_ONCE_OF_ACCOUNT)
         .map(|(account, _)| account)
         .collect();
-    let now = shared.clock.now();
-    shared.store.claim_analysis(busy, now).await
+    let now = ctx.clock.now();
+    ctx.store.claim_analysis(busy, now).await
 }
 
 /// The result of a try.
@@ -97,13 +102,17 @@ enum Made {
     NoReply,
 }
 
-async fn carry_out(shared: Arc<Shared>, job: AnalysisJob, stop: CancellationToken) {
+async fn carry_out(
+    (ctx, providers): (Arc<Context>, Arc<Providers>),
+    job: AnalysisJob,
+    stop: CancellationToken,
+) {
     let made = tokio::select! {
-        made = make(&shared, &job) => made,
-        () = leases::keep(|| shared.store.renew_analysis(job.clone())) => return,
+        made = make(&ctx, &providers, &job) => made,
+        () = leases::keep(|| ctx.store.renew_analysis(job.clone())) => return,
         () = stop.cancelled() => {
             // If this fails, the lease expires.
-            let _ = shared.store.release_analysis(job, None).await;
+            let _ = ctx.store.release_analysis(job, None).await;
             return;
         }
     };
@@ -112,11 +121,11 @@ async fn carry_out(shared: Arc<Shared>, job: AnalysisJob, stop: CancellationToke
         Ok(Made::Ended(end)) => {
             let completed = matches!(end, AnalysisEnd::Completed(_));
             tracing::debug!(%conversation, completed, "a conversation was analysed");
-            finish(&shared, &job, end).await
+            finish(&ctx, &job, end).await
         }
         Ok(Made::NoReply) => match rest_after(job.tries) {
-            Some(rest) => shared.store.release_analysis(job, Some(rest)).await,
-            None => finish(&shared, &job, failed("no model of the agent answered")).await,
+            Some(rest) => ctx.store.release_analysis(job, Some(rest)).await,
+            None => finish(&ctx, &job, failed("no model of the agent answered")).await,
         },
         Err(error) => Err(error),
     };
@@ -125,9 +134,9 @@ async fn carry_out(shared: Arc<Shared>, job: AnalysisJob, stop: CancellationToke
     }
 }
 
-async fn finish(shared: &Shared, job: &AnalysisJob, end: AnalysisEnd) -> Result<()> {
-    let at = shared.clock.now();
-    let finish = || shared.store.finish_analysis(job.clone(), end.clone(), at);
+async fn finish(ctx: &Context, job: &AnalysisJob, end: AnalysisEnd) -> Result<()> {
+    let at = ctx.clock.now();
+    let finish = || ctx.store.finish_analysis(job.clone(), end.clone(), at);
     // Lost if another worker has finished it, or the conversation was deleted.
     retry_while_unavailable(finish).await.map(drop)
 }
@@ -142,7 +151,7 @@ fn failed(reason: &str) -> AnalysisEnd {
     AnalysisEnd::Failed(reason.to_owned())
 }
 
-async fn make(shared: &Arc<Shared>, job: &AnalysisJob) -> Result<Made> {
+async fn make(ctx: &Context, providers: &Providers, job: &AnalysisJob) -> Result<Made> {
     let ended = |reason| Ok(Made::Ended(failed(reason)));
     if job.tries > TRIES {
         // The worker that tried died before it recorded a result.
@@ -152,13 +161,13 @@ async fn make(shared: &Arc<Shared>, job: &AnalysisJob) -> Result<Made> {
         return ended("the schema that it was ordered by is gone");
     };
     let found = retry_while_unavailable(|| {
-        let store = &shared.store;
+        let store = &ctx.store;
         store.conversation(job.account, job.conversation, None)
     });
     let Some(conversation) = found.await?.map(|view| view.conversation) else {
         return ended("the conversation is gone");
     };
-    let Some(persona) = persona_in(shared, &conversation).await? else {
+    let Some(persona) = persona_in(ctx, &conversation).await? else {
         return ended("the agent's version has no model");
     };
     let judge = match Judge::of(definition) {
@@ -168,12 +177,11 @@ async fn make(shared: &Arc<Shared>, job: &AnalysisJob) -> Result<Made> {
             return ended("the schema cannot be used any more: set it again");
         }
     };
-    let turns =
-        retry_while_unavailable(|| shared.store.chat_history(conversation.id, TURNS)).await?;
+    let turns = retry_while_unavailable(|| ctx.store.chat_history(conversation.id, TURNS)).await?;
     let transcript: Vec<Message> = turns.into_iter().filter_map(message).collect();
     let data = extract(
-        &shared.models,
-        &shared.latencies,
+        &providers.models,
+        &providers.latencies,
         &persona.llm,
         definition,
         &transcript,

@@ -1,6 +1,5 @@
 //! The scheduler: polls due batches and places their calls, a few at a time. Nodes share the work.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, BatchId, Runtime};
@@ -8,9 +7,8 @@ use offhook_failpoints as failpoints;
 use offhook_storage::BatchLook;
 use tokio_util::sync::CancellationToken;
 
-use crate::maintenance::counted;
-use crate::workers::Turns;
-use crate::{Result, Shared};
+use crate::workers::{Turns, counted};
+use crate::{Batches, Result};
 
 /// Its name in the metrics: each poll is a run of it, and each batch handled.
 const JOB: &str = "batches";
@@ -31,23 +29,24 @@ const BATCH: i64 = 32;
 const CALLS: i64 = 50;
 
 /// Places the calls of batches until `stop`.
-pub(crate) async fn keep_calling(shared: Arc<Shared>, stop: CancellationToken) {
+pub(crate) async fn keep_calling(batches: Batches, stop: CancellationToken) {
     let mut turns = Turns::new(LOOK_EVERY, &stop);
-    while turns.next_or(&shared.wakes.batches).await {
-        if let Err(error) = counted(JOB, look_around(&shared).await) {
+    while turns.next_or(&batches.0.wakes.batches).await {
+        if let Err(error) = counted(JOB, look_around(&batches).await) {
             tracing::warn!(%error, "due batches could not be looked at");
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 }
 
-async fn look_around(shared: &Shared) -> Result<()> {
+async fn look_around(batches: &Batches) -> Result<()> {
+    let Batches(shared, _) = batches;
     let now = shared.clock.now();
     if !shared.store.has_due_batches(now).await? {
         return Ok(());
     }
     for (account, id) in shared.store.take_due_batches(BATCH, LEASE, now).await? {
-        if let Err(error) = counted(JOB, look_at(shared, account, id).await) {
+        if let Err(error) = counted(JOB, look_at(batches, account, id).await) {
             // The lease expires, and the batch is due again.
             tracing::warn!(%error, batch = %id, "a batch could not be looked at");
         }
@@ -55,12 +54,13 @@ async fn look_around(shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-async fn look_at(shared: &Shared, account: AccountId, id: BatchId) -> Result<()> {
+async fn look_at(batches: &Batches, account: AccountId, id: BatchId) -> Result<()> {
+    let Batches(shared, providers) = batches;
     let Some(row) = shared.store.account(account).await? else {
         return Ok(());
     };
     let live_calls = shared.plans.terms(row.plan).live_calls;
-    let (price, reserve) = shared.legacy_terms();
+    let (price, reserve) = providers.legacy_terms();
     let at = shared.clock.now();
     let look = BatchLook {
         at,
@@ -69,8 +69,8 @@ async fn look_at(shared: &Shared, account: AccountId, id: BatchId) -> Result<()>
         most: CALLS,
         price,
         reserve,
-        shared_number: shared.shared_number(Runtime::Legacy),
-        is_simulated: shared.legacy.is_simulated(),
+        shared_number: providers.shared_number(Runtime::Legacy),
+        is_simulated: providers.legacy.is_simulated(),
         next: at.plus(LOOK_EVERY),
         later: at.plus(LATER),
     };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use offhook_domain::{AccountId, InvoiceId, PlanTerms, Timestamp};
 use offhook_storage::{Invoice, LedgerEntry, LedgerFilter, StoreError, UsageDay, Wallet};
 
-use crate::{Caller, Page, Result, Shared};
+use crate::{Caller, Context, Page, Result};
 
 pub(crate) use months::{enter, enter_months};
 
@@ -22,7 +22,7 @@ pub const USAGE_DAYS: i32 = 366;
 const USAGE_DEFAULT_DAYS: i32 = 30;
 
 #[derive(Clone)]
-pub struct Billing(pub(crate) Arc<Shared>);
+pub struct Billing(pub(crate) Arc<Context>);
 
 #[boxed]
 impl Billing {

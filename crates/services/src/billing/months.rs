@@ -6,7 +6,7 @@ use offhook_domain::AccountId;
 use offhook_storage::{Account, NewMonth};
 
 use super::Billing;
-use crate::{Result, Shared};
+use crate::{Context, Result};
 
 /// Accounts per read.
 const BATCH: i64 = 200;
@@ -23,7 +23,7 @@ impl Billing {
     }
 }
 
-pub(crate) async fn enter_months(shared: &Shared) -> Result<usize> {
+pub(crate) async fn enter_months(shared: &Context) -> Result<usize> {
     let month = shared.clock.now().utc_month();
     let (mut entered, mut after): (usize, Option<AccountId>) = (0, None);
     loop {
@@ -39,7 +39,7 @@ pub(crate) async fn enter_months(shared: &Shared) -> Result<usize> {
 }
 
 /// Enters an account's months after `last`, or from the month of its creation.
-pub(crate) async fn enter(shared: &Shared, account: &Account, last: Option<i32>) -> Result<usize> {
+pub(crate) async fn enter(shared: &Context, account: &Account, last: Option<i32>) -> Result<usize> {
     let now = shared.clock.now();
     let made = account.created_at.utc_month();
     let terms = shared.plans.terms(account.plan);

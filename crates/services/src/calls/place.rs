@@ -17,9 +17,9 @@ use serde::Serialize;
 
 use super::{Calls, Hours, opening};
 use crate::agents::corrupt;
+use crate::digest::sha256;
 use crate::error::{Result, UseCaseError};
-use crate::keys::sha256;
-use crate::{Caller, Refusal, Shared, events};
+use crate::{Caller, Context, Providers, Refusal, events};
 
 /// The operation that Idempotency-Keys of this endpoint belong to.
 const OPERATION: &str = "POST /v1/calls";
@@ -84,7 +84,7 @@ impl Calls {
             body,
             request_id,
         } = request;
-        let at = self.0.clock.now();
+        let at = self.ctx.clock.now();
         let fingerprint = sha256(body.canonical_without_empty("metadata").as_bytes()).to_vec();
         let (mut call, reply) = match self.prepare(caller, &body, at).await {
             Ok(prepared) => prepared,
@@ -94,7 +94,7 @@ impl Calls {
             Err(refused) => {
                 let key = idempotency_key.as_ref();
                 let stored = self
-                    .0
+                    .ctx
                     .stored_answer(caller.account.id, OPERATION, key)
                     .await?;
                 return stored.map_or(Err(refused), |answer| replay(answer, &fingerprint));
@@ -114,19 +114,19 @@ impl Calls {
         let id = call.id;
         failpoints::hit(failpoints::PLACE_BEFORE_TRANSACTION);
         // Noted before the commit: after it, the dialer may be quicker than this task.
-        self.0.placed_by.note(id, request_id);
-        let placed = self.0.store.place_call(call).await;
+        self.live.placed_by.note(id, request_id);
+        let placed = self.ctx.store.place_call(call).await;
         if !matches!(placed, Ok(Placed::Accepted(_))) {
-            self.0.placed_by.take(id);
+            self.live.placed_by.take(id);
         }
         match placed.map_err(UseCaseError::of_write(IN_DOUBT))? {
             Placed::Accepted(endpoints) => {
                 failpoints::hit(failpoints::PLACE_AFTER_COMMIT);
                 tracing::info!(call = %id, "call accepted");
                 metrics().calls.accepted();
-                self.0.wakes.dialer.notify_one();
+                self.ctx.wakes.dialer.notify_one();
                 if !endpoints.is_empty() {
-                    self.0.wakes.dispatcher.notify_one();
+                    self.ctx.wakes.dispatcher.notify_one();
                 }
                 Ok(reply)
             }
@@ -144,7 +144,7 @@ impl Calls {
         body: &Json,
         at: Timestamp,
     ) -> Result<(NewCall, PlacedReply)> {
-        if self.0.stopping.load(Ordering::SeqCst) {
+        if self.ctx.stopping.load(Ordering::SeqCst) {
             return Err(UseCaseError::Stopping(STOPPING));
         }
         // It would wait forever for a line.
@@ -154,23 +154,27 @@ impl Calls {
         let request = self.read(body)?;
         let (agent, config, number) = self.agent(caller, request.agent_ref).await?;
         if agent.runtime == Runtime::Legacy
-            && self.0.legacy_credential(agent.account_id).await?.is_none()
+            && self
+                .ctx
+                .legacy_credential(agent.account_id)
+                .await?
+                .is_none()
         {
             return Err(UseCaseError::Conflict(Refusal::NoLegacyCredential));
         }
         let (price, reserve) = match &config {
-            Some(config) => self.0.terms_of(caller.account.plan, config),
-            None => self.0.legacy_terms(),
+            Some(config) => self.providers.terms_of(caller.account.plan, config),
+            None => self.providers.legacy_terms(),
         };
         self.check_wallet(caller, reserve).await?;
         if let Some(config) = &config {
             check_hours(config, at)?;
         }
         let from = self.calling_number(agent.runtime, number)?;
-        if self.0.calls_by_network(agent.runtime) && self.0.network.is_down() {
+        if self.providers.calls_by_network(agent.runtime) && self.providers.network.is_down() {
             return Err(UseCaseError::UpstreamUnreachable);
         }
-        if self.0.registry.queue.is_full_for(caller.account.id) {
+        if self.live.registry.queue.is_full_for(caller.account.id) {
             return Err(UseCaseError::QueueFull);
         }
         let id: ConversationId = mint(at);
@@ -195,11 +199,11 @@ impl Calls {
             price,
             reserve,
             at,
-            steady: self.0.clock.steady(),
+            steady: self.ctx.clock.steady(),
             event,
             simulated: match agent.runtime {
-                Runtime::Engine => !self.0.network.is_spoken(),
-                Runtime::Legacy => self.0.legacy.is_simulated(),
+                Runtime::Engine => !self.providers.network.is_spoken(),
+                Runtime::Legacy => self.providers.legacy.is_simulated(),
             },
             idempotency: None,
             to: request.to,
@@ -214,7 +218,7 @@ impl Calls {
         let to: E164 = to
             .parse()
             .map_err(|error: offhook_domain::E164Error| fields.fault("to", error))?;
-        let prefixes = &self.0.calls.allowed_prefixes;
+        let prefixes = &self.ctx.calls.allowed_prefixes;
         if !prefixes.is_empty() && !prefixes.iter().any(|p| to.as_str().starts_with(p.as_str())) {
             return Err(fields.fault("to", Rule::Prefixes(prefixes.join(", "))));
         }
@@ -242,9 +246,9 @@ impl Calls {
             Err(_) => AgentRef::Provider(agent_ref.to_owned()),
         };
         let found = self
-            .0
+            .ctx
             .store
-            .agent_to_call(caller.account.id, reference, self.0.lines())
+            .agent_to_call(caller.account.id, reference, self.providers.lines())
             .await?;
         let (agent, stored, number) = found.ok_or(UseCaseError::AgentNotFound)?;
         check_takes_calls(&agent)?;
@@ -263,7 +267,7 @@ impl Calls {
         if reserve == 0 {
             return Ok(());
         }
-        let wallet = self.0.store.wallet(caller.account.id).await?;
+        let wallet = self.ctx.store.wallet(caller.account.id).await?;
         let free = wallet.map_or(0, |wallet| wallet.within_reach());
         if free < reserve {
             Err(UseCaseError::PaymentRequired("this call"))
@@ -276,7 +280,7 @@ impl Calls {
     /// network's.
     fn calling_number(&self, runtime: Runtime, number: Option<E164>) -> Result<E164> {
         number
-            .or_else(|| self.0.shared_number(runtime))
+            .or_else(|| self.providers.shared_number(runtime))
             .ok_or(UseCaseError::Conflict(no_number(runtime)))
     }
 }
@@ -289,7 +293,7 @@ pub(crate) const fn no_number(runtime: Runtime) -> Refusal {
     }
 }
 
-impl Shared {
+impl Context {
     /// The response stored under this Idempotency-Key.
     pub(crate) async fn stored_answer(
         &self,
@@ -305,7 +309,9 @@ impl Shared {
         let stored = store.stored_answer(account, operation, key, steady);
         Ok(stored.await?)
     }
+}
 
+impl Providers {
     /// The numbers that calls can go out from.
     pub(crate) fn lines(&self) -> Lines {
         Lines {

@@ -12,7 +12,7 @@ use offhook_domain::tool::{Tool, ToolKind};
 use offhook_domain::{AgentConfig, ClaimId, ConversationId, Metadata, Price, TerminationReason};
 use offhook_engine::ports::{Knowledge, NoTools, Tools};
 use offhook_engine::{
-    ChatAnswer, ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Persona, Turn, TurnRole, answer,
+    ChatAnswer, ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Persona, Turn, answer,
 };
 use offhook_storage::{
     ChatAnswered, ChatTaken, ChatView, Conversation, Fenced, Moment, NewChatMessage, NewTurn,
@@ -23,13 +23,16 @@ use tokio::sync::mpsc;
 use super::endings;
 use super::open::{cap_reached, check_serves};
 use super::{AN_ANSWER, ChatReply, Chats, IN_DOUBT, STOPPING};
-use crate::dialer::{persona, retry_while_unavailable, stored, with_knowledge};
+use crate::digest::sha256;
 use crate::error::{Result, UseCaseError};
 use crate::integrations::Functions;
-use crate::keys::sha256;
+use crate::knowledge::with_knowledge;
 use crate::leases;
+use crate::personas::persona;
+use crate::retry::retry_while_unavailable;
 use crate::tools::Toolbox;
-use crate::{Refusal, Shared};
+use crate::turns::{recalled, stored};
+use crate::{Refusal, Runner};
 
 const MAX_TEXT_BYTES: usize = 4_096;
 
@@ -130,7 +133,7 @@ impl Chats {
             ChatTaken::CapReached => return Err(cap_reached(at)),
             ChatTaken::WalletTooLow => return Err(UseCaseError::PaymentRequired(AN_ANSWER)),
         };
-        self.0.touch(id);
+        self.0.live.touch(id);
         let (events, listener) = mpsc::unbounded_channel();
         let writer = Writer {
             shared: self.0.clone(),
@@ -143,7 +146,7 @@ impl Chats {
             events,
             is_kept,
         };
-        self.0.chats.spawn(writer.write(ready).boxed());
+        self.0.live.chats.spawn(writer.write(ready).boxed());
         Ok(Answering::Now(listener))
     }
 
@@ -176,7 +179,7 @@ impl Chats {
         let persona = persona(&config, &metadata).ok_or_else(broken)?;
         let persona = shared.with_key(call.account_id, persona).await?;
         let tools = tools(shared, call, &config).await?;
-        let (tools, knowledge) = with_knowledge(shared, call, &config, tools).await?;
+        let (tools, knowledge) = with_knowledge(&shared.knowledge, call, &config, tools).await?;
         Ok(Ready {
             persona: Arc::new(persona),
             tools,
@@ -214,7 +217,7 @@ fn read(body: &Json) -> Result<Message, FieldError> {
 
 /// The tools that a text conversation can use: those that need no phone line.
 async fn tools(
-    shared: &Arc<Shared>,
+    shared: &Arc<Runner>,
     call: &Conversation,
     config: &AgentConfig,
 ) -> Result<Arc<dyn Tools>, StoreError> {
@@ -228,21 +231,13 @@ async fn tools(
         tool.is_ok_and(|tool| matches!(tool.kind, ToolKind::Http | ToolKind::EndCall))
     });
     let client = shared.tool_client.clone();
-    let functions = Functions::new(shared.clone(), account, call.id);
+    let functions = Functions::new(shared.integrations.clone(), account, call.id);
     let toolbox = Toolbox::new(client, Vec::new(), pinned)?;
     Ok(Arc::new(toolbox.with_functions(functions)))
 }
 
-/// Turns in the form that a dialogue takes as history.
-pub(crate) fn recalled(history: Vec<Moment>) -> impl Iterator<Item = (TurnRole, String)> {
-    history.into_iter().filter_map(|moment| {
-        let role = moment.role.as_deref()?.parse();
-        Some((role.unwrap_or(TurnRole::Tool), moment.content?))
-    })
-}
-
 struct Writer {
-    shared: Arc<Shared>,
+    shared: Arc<Runner>,
     id: ConversationId,
     claim: ClaimId,
     seq: i32,
@@ -276,12 +271,16 @@ impl Writer {
             retry_while_unavailable(|| store.chat_history(self.id, REMEMBERED_TURNS)).await?;
         let last = history.last().map_or(self.seq, |moment| moment.seq);
         self.last.store(last, Ordering::Relaxed);
-        let models = self.shared.models.clone();
-        let dialogue = Dialogue::new(ready.persona, models, self.shared.latencies.clone())
-            .in_writing()
-            .with_tools(ready.tools.definitions())
-            .with_knowledge(ready.knowledge)
-            .behind(recalled(history));
+        let models = self.shared.providers.models.clone();
+        let dialogue = Dialogue::new(
+            ready.persona,
+            models,
+            self.shared.providers.latencies.clone(),
+        )
+        .in_writing()
+        .with_tools(ready.tools.definitions())
+        .with_knowledge(ready.knowledge)
+        .behind(recalled(history));
         let clock = &*self.shared.clock;
         let answering = answer(dialogue, &*ready.tools, clock, self, self.stopped());
         let answered = tokio::select! {
@@ -293,7 +292,7 @@ impl Writer {
             answered.map_err(|ClaimLost| UseCaseError::Conflict(Refusal::SessionEnded))?;
         let end = answered.end;
         let finished = self.finish(answered).await;
-        self.shared.touch(self.id);
+        self.shared.live.touch(self.id);
         let last = finished?;
         if end == ChatEnd::Farewell {
             let reason = TerminationReason::AgentHangup;
@@ -341,7 +340,7 @@ impl Writer {
         tokio::select! {
             () = nobody_listens => {}
             () = tokio::time::sleep(ANSWER_LIMIT) => {}
-            () = self.shared.chats.hurry().cancelled() => {}
+            () = self.shared.live.chats.hurry().cancelled() => {}
         }
     }
 }
@@ -374,7 +373,7 @@ impl ChatSink for Writer {
         if let Ok(Fenced::Done) = written {
             self.last.store(last, Ordering::Relaxed);
         }
-        self.shared.touch(self.id);
+        self.shared.live.touch(self.id);
         self.written(written, "turns of a chat cannot be written")
     }
 }

@@ -10,9 +10,10 @@ use offhook_storage::{ChatEnding, ClosingChat, StoreError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::answering::recalled;
-use crate::Shared;
-use crate::dialer::{persona_in, retry_while_unavailable};
+use crate::Runner;
+use crate::personas::persona_in;
+use crate::retry::retry_while_unavailable;
+use crate::turns::recalled;
 use crate::workers::{Outage, Turns};
 
 /// How long a conversation may be idle before it ends.
@@ -32,7 +33,7 @@ const AT_ONCE: i64 = 64;
 const SUMMARISED_TURNS: i64 = 1_000;
 
 /// Ends idle conversations, and finishes the endings that other processes left, until `stop`.
-pub(crate) async fn end_the_silent(shared: Arc<Shared>, stop: CancellationToken) {
+pub(crate) async fn end_the_silent(shared: Arc<Runner>, stop: CancellationToken) {
     let mut turns = Turns::new(LOOK_EVERY, &stop);
     let mut outage = Outage::default();
     while turns.next().await {
@@ -40,7 +41,7 @@ pub(crate) async fn end_the_silent(shared: Arc<Shared>, stop: CancellationToken)
     }
 }
 
-async fn look(shared: &Arc<Shared>) -> Result<(), StoreError> {
+async fn look(shared: &Arc<Runner>) -> Result<(), StoreError> {
     let now = shared.clock.now();
     for (on_whatsapp, after) in [(false, IDLE_AFTER), (true, IDLE_ON_WHATSAPP_AFTER)] {
         let idle_before = now.minus(after);
@@ -55,7 +56,7 @@ async fn look(shared: &Arc<Shared>) -> Result<(), StoreError> {
             close(shared, id, ending).await?;
         }
     }
-    let may_judge = shared.registry.renewals.may_judge(Instant::now());
+    let may_judge = shared.live.registry.renewals.may_judge(Instant::now());
     if !shared.store.is_embedded() && !may_judge {
         return Ok(());
     }
@@ -69,7 +70,7 @@ async fn look(shared: &Arc<Shared>) -> Result<(), StoreError> {
 
 /// Ends an open conversation now; `false` if it is no longer open.
 pub(crate) async fn end(
-    shared: &Arc<Shared>,
+    shared: &Arc<Runner>,
     id: ConversationId,
     reason: TerminationReason,
 ) -> Result<bool, StoreError> {
@@ -83,21 +84,21 @@ pub(crate) async fn end(
 }
 
 async fn close(
-    shared: &Arc<Shared>,
+    shared: &Arc<Runner>,
     id: ConversationId,
     ending: ChatEnding,
 ) -> Result<bool, StoreError> {
     let Some(chat) = shared.store.close_chat(id, ending).await? else {
         return Ok(false);
     };
-    shared.touch(id);
+    shared.live.touch(id);
     settle_soon(shared, chat);
     Ok(true)
 }
 
-fn settle_soon(shared: &Arc<Shared>, chat: ClosingChat) {
+fn settle_soon(shared: &Arc<Runner>, chat: ClosingChat) {
     let on = shared.clone();
-    shared.chats.spawn(async move {
+    shared.live.chats.spawn(async move {
         let id = chat.conversation.id;
         if let Err(error) = settle(&on, chat).await {
             tracing::error!(%error, conversation = %id, "a chat could not be settled; its lease will end it");
@@ -105,7 +106,7 @@ fn settle_soon(shared: &Arc<Shared>, chat: ClosingChat) {
     }.boxed());
 }
 
-async fn settle(shared: &Arc<Shared>, chat: ClosingChat) -> Result<(), StoreError> {
+async fn settle(shared: &Arc<Runner>, chat: ClosingChat) -> Result<(), StoreError> {
     let id = chat.conversation.id;
     let summary = summary(shared, &chat).await?.unwrap_or_default();
     let settled = retry_while_unavailable(|| {
@@ -120,12 +121,12 @@ async fn settle(shared: &Arc<Shared>, chat: ClosingChat) -> Result<(), StoreErro
         tracing::info!(conversation = %id, reason, "chat ended");
         shared.wakes.analyst.notify_one();
     }
-    shared.touch(id);
+    shared.live.touch(id);
     Ok(())
 }
 
 /// The conversation's summary, if the customer said anything and a model responds in time.
-async fn summary(shared: &Arc<Shared>, chat: &ClosingChat) -> Result<Option<String>, StoreError> {
+async fn summary(shared: &Arc<Runner>, chat: &ClosingChat) -> Result<Option<String>, StoreError> {
     let call = &chat.conversation;
     let history =
         retry_while_unavailable(|| shared.store.chat_history(call.id, SUMMARISED_TURNS)).await?;
@@ -141,13 +142,13 @@ async fn summary(shared: &Arc<Shared>, chat: &ClosingChat) -> Result<Option<Stri
     let persona = Arc::new(persona);
     let dialogue = Dialogue::new(
         persona.clone(),
-        shared.models.clone(),
-        shared.latencies.clone(),
+        shared.providers.models.clone(),
+        shared.providers.latencies.clone(),
     );
     let transcript = dialogue.behind(recalled(history)).into_transcript();
     Ok(summarize(
-        &shared.models,
-        &shared.latencies,
+        &shared.providers.models,
+        &shared.providers.latencies,
         &persona.llm,
         &transcript,
         &persona.language,

@@ -44,7 +44,11 @@ impl Chats {
             agent_id,
             agent_version: found.agent.published_version,
             metadata: metadata.as_json_text().to_owned(),
-            price: self.0.catalog.dearest(caller.account.plan, &config),
+            price: self
+                .0
+                .providers
+                .catalog
+                .dearest(caller.account.plan, &config),
             origin: String::new(),
             // The digest of a token that no client receives.
             token_digest: unknown_token()?,

@@ -15,11 +15,10 @@ use std::sync::Arc;
 use offhook_domain::{ConversationId, TerminationReason, Timestamp};
 use offhook_storage::{ChatView, Moment, StoreError};
 
-use crate::Shared;
+use crate::Runner;
+use crate::digest::sha256;
 use crate::error::{Result, UseCaseError};
-use crate::keys::sha256;
 
-pub(crate) use answering::recalled;
 pub use answering::{Answering, ChatEvent};
 pub use door::WidgetDoor;
 pub(crate) use endings::{end, end_the_silent};
@@ -50,7 +49,7 @@ const NO_API: &str = "The account's plan has no API, and so no widget.";
 pub(crate) const AN_ANSWER: &str = "an answer";
 
 #[derive(Clone)]
-pub struct Chats(pub(crate) Arc<Shared>);
+pub struct Chats(pub(crate) Arc<Runner>);
 
 /// A session as its page may see it.
 #[derive(Debug, Clone)]

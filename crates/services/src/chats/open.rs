@@ -11,9 +11,9 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use super::{AN_ANSWER, Chats, IN_DOUBT, NO_API, STOPPING, TOKEN_HEX, TOKEN_PREFIX};
 use crate::agents::corrupt;
+use crate::digest::sha256;
 use crate::error::{Result, UseCaseError};
-use crate::keys::sha256;
-use crate::{Refusal, Shared};
+use crate::{Refusal, Runner};
 
 /// How long a session's token is valid: longer than any visit. The session ends half an hour after its last message
 /// anyway.
@@ -59,7 +59,11 @@ impl Chats {
             agent_id,
             agent_version: found.agent.published_version,
             metadata: metadata.as_json_text().to_owned(),
-            price: self.0.catalog.dearest(found.account.plan, &config),
+            price: self
+                .0
+                .providers
+                .catalog
+                .dearest(found.account.plan, &config),
             origin: origin.to_owned(),
             token_digest: sha256(token.as_bytes()).to_vec(),
             token_expires_at: at.plus(TOKEN_LIFE),
@@ -89,7 +93,7 @@ impl Chats {
 }
 
 /// The configuration that answers, if the widget is enabled, lists the origin, and the agent takes conversations.
-pub(crate) fn admit(shared: &Shared, found: &WidgetAgent, origin: &str) -> Result<AgentConfig> {
+pub(crate) fn admit(shared: &Runner, found: &WidgetAgent, origin: &str) -> Result<AgentConfig> {
     let settings = found.settings.as_ref();
     let settings = settings
         .filter(|settings| settings.enabled)

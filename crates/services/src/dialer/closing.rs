@@ -1,16 +1,20 @@
 //! The end of a call: `closing`, the summary, then the closing transaction.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use offhook_domain::{CallOutcome, ClaimId, Credits, Timestamp};
+use offhook_domain::{CallOutcome, ClaimId, Credits, FailureReason, Timestamp};
 use offhook_engine::ports::Message;
 use offhook_engine::{Persona, summarize};
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
 use offhook_storage::{CallEnd, Conversation, Fenced, Settlement};
 
-use super::record::retry_while_unavailable;
-use crate::{Result, Shared, events};
+use crate::retry::retry_while_unavailable;
+use crate::{Context, Result, Runner, events};
+
+/// Tries to end an orphan at the carrier; it is reported even if all fail.
+const HANG_UP_TRIES: u32 = 3;
 
 /// How a call's media ended.
 pub(crate) struct MediaEnd {
@@ -47,7 +51,7 @@ impl MediaEnd {
 
 /// `dialing | live → closing`. Returns the final duration, or `None` if the claim is lost.
 pub(crate) async fn close(
-    shared: &Shared,
+    runner: &Runner,
     call: &Conversation,
     claim: ClaimId,
     end: &MediaEnd,
@@ -61,13 +65,13 @@ pub(crate) async fn close(
             duration_seconds,
             latency: end.latency(),
         };
-        shared.store.close_call(call.id, claim, row)
+        runner.store.close_call(call.id, claim, row)
     })
     .await?;
     if fenced == Fenced::Lost {
         // A COMMIT whose response was lost may have written it; then the state shows it.
         let view =
-            retry_while_unavailable(|| shared.store.conversation(call.account_id, call.id, None))
+            retry_while_unavailable(|| runner.store.conversation(call.account_id, call.id, None))
                 .await?;
         let closing = view.is_some_and(|view| {
             view.conversation.claim_id == Some(claim)
@@ -78,23 +82,23 @@ pub(crate) async fn close(
         }
     }
     failpoints::hit(failpoints::CLOSE_AFTER_CLOSING);
-    shared.listeners.ended(call.id, end.outcome);
+    runner.live.listeners.ended(call.id, end.outcome);
     for latency in &end.latencies_ms {
         metrics().calls.turn(*latency);
     }
-    shared.touch(call.id);
+    runner.live.touch(call.id);
     Ok(Some(duration_seconds))
 }
 
 /// The summary of the conversation; empty if no model writes one in time.
 pub(crate) async fn summary(
-    shared: &Arc<Shared>,
+    runner: &Arc<Runner>,
     persona: &Persona,
     transcript: &[Message],
 ) -> String {
     let summary = summarize(
-        &shared.models,
-        &shared.latencies,
+        &runner.providers.models,
+        &runner.providers.latencies,
         &persona.llm,
         transcript,
         &persona.language,
@@ -132,44 +136,73 @@ impl Lasted {
 
 /// The closing transaction.
 pub(crate) async fn settle(
-    shared: &Shared,
+    runner: &Runner,
     call: &Conversation,
     claim: ClaimId,
     outcome: CallOutcome,
     lasted: Lasted,
     summary: String,
 ) -> Result<()> {
-    shared.recordings.tried(call.id).await;
+    runner.recordings.tried(call.id).await;
     let duration_seconds = lasted.seconds;
-    let settlement = settlement(shared, call, outcome, lasted, summary);
+    let settlement = settlement(runner, call, outcome, lasted, summary);
     let key = (call.account_id, call.id, claim);
     let settled =
-        retry_while_unavailable(|| shared.store.settle_call(key, settlement.clone())).await?;
+        retry_while_unavailable(|| runner.store.settle_call(key, settlement.clone())).await?;
     failpoints::hit(failpoints::CLOSE_AFTER_COMMIT);
-    shared.touch(call.id);
+    runner.live.touch(call.id);
     if settled.is_some() {
         count_end(outcome);
         tracing::info!(call = %call.id, ?outcome, duration_seconds, "call ended");
-        shared.wakes.dispatcher.notify_one();
-        shared.wakes.analyst.notify_one();
+        runner.wakes.dispatcher.notify_one();
+        runner.wakes.analyst.notify_one();
     }
     // A slot is free for the next call.
-    shared.wakes.dialer.notify_one();
+    runner.wakes.dialer.notify_one();
     Ok(())
 }
 
 /// Ends a call that has nothing to summarize.
 pub(crate) async fn end_unsaid(
-    shared: &Shared,
+    runner: &Runner,
     call: &Conversation,
     claim: ClaimId,
     media: MediaEnd,
 ) -> Result<()> {
-    let Some(duration) = close(shared, call, claim, &media).await? else {
+    let Some(duration) = close(runner, call, claim, &media).await? else {
         return Ok(());
     };
     let lasted = Lasted::at_most(call, media.ended_at, duration);
-    settle(shared, call, claim, media.outcome, lasted, String::new()).await
+    settle(runner, call, claim, media.outcome, lasted, String::new()).await
+}
+
+/// Ends a claimed call that must not be dialed.
+pub(crate) async fn refuse(
+    runner: &Arc<Runner>,
+    call: &Conversation,
+    claim: ClaimId,
+    reason: FailureReason,
+) -> Result<()> {
+    let media = MediaEnd {
+        outcome: CallOutcome::Failed(reason),
+        answered_at: None,
+        ended_at: runner.clock.now(),
+        latencies_ms: Vec::new(),
+    };
+    end_unsaid(runner, call, claim, media).await
+}
+
+/// Tries to end a call elsewhere, with growing pauses. The caller reports it even if all tries fail.
+pub(crate) async fn retry_hang_up<E, F>(call: &Conversation, at: &str, end: impl Fn() -> F)
+where
+    E: std::fmt::Display,
+    F: Future<Output = Result<(), E>>,
+{
+    for attempt in 1..=HANG_UP_TRIES {
+        let Err(error) = end().await else { return };
+        tracing::warn!(%error, call = %call.id, "an orphan could not be hung up at the {at}");
+        tokio::time::sleep(Duration::from_secs(u64::from(attempt))).await;
+    }
 }
 
 fn count_end(outcome: CallOutcome) {
@@ -181,13 +214,13 @@ fn count_end(outcome: CallOutcome) {
 }
 
 fn settlement(
-    shared: &Shared,
+    ctx: &Context,
     call: &Conversation,
     outcome: CallOutcome,
     lasted: Lasted,
     summary: String,
 ) -> Settlement {
-    let at = shared.clock.now();
+    let at = ctx.clock.now();
     let seconds = lasted.seconds;
     let event = events::ended(call, outcome, (lasted.ended_at, seconds), &summary, at);
     Settlement {
@@ -201,9 +234,9 @@ fn settlement(
 }
 
 /// The settlement of a call that was never answered.
-pub(crate) fn unanswered(shared: &Shared, call: &Conversation, outcome: CallOutcome) -> Settlement {
-    let lasted = Lasted::at_most(call, shared.clock.now(), 0);
-    settlement(shared, call, outcome, lasted, String::new())
+pub(crate) fn unanswered(ctx: &Context, call: &Conversation, outcome: CallOutcome) -> Settlement {
+    let lasted = Lasted::at_most(call, ctx.clock.now(), 0);
+    settlement(ctx, call, outcome, lasted, String::new())
 }
 
 #[cfg(test)]
@@ -212,7 +245,7 @@ mod tests {
 
     fn end(latencies_ms: &[u32], answered: i64, ended: i64) -> MediaEnd {
         MediaEnd {
-            outcome: CallOutcome::Failed(offhook_domain::FailureReason::Busy),
+            outcome: CallOutcome::Failed(FailureReason::Busy),
             answered_at: (answered >= 0).then(|| Timestamp::from_micros(answered)),
             ended_at: Timestamp::from_micros(ended),
             latencies_ms: latencies_ms.to_vec(),

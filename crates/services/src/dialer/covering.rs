@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::calls::RESERVED_SECONDS;
 use crate::talks::HELD_SECONDS;
-use crate::{Result, Shared};
+use crate::{Result, Runner};
 
 /// Seconds that a top-up adds.
 const TOP_UP_SECONDS: i64 = 60;
@@ -22,7 +22,7 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// Holds more credits when the call lasts longer than what was held at placing. If the wallet has none, the agent says
 /// goodbye. Counts from the dialing, so a top-up is never late.
 pub(super) async fn top_up(
-    shared: &Shared,
+    runner: &Runner,
     call: &Conversation,
     longest: i64,
     control: &CallControl,
@@ -35,7 +35,7 @@ pub(super) async fn top_up(
     };
     cover(covered, longest, |from, to| async move {
         let credits = price.of_seconds(to) - price.of_seconds(from);
-        let (store, at) = (&shared.store, shared.clock.now());
+        let (store, at) = (&runner.store, runner.clock.now());
         match call.is_of_a_page() {
             true => store.top_up_talk(call.id, call.agent_id, credits, at).await,
             false => store.top_up(call.id, credits, at).await,

@@ -15,11 +15,11 @@ use offhook_failpoints as failpoints;
 use offhook_storage::{Conversation, Fenced};
 use tokio::time::sleep;
 
-use super::call::{numbers, refuse};
-use super::orphans::retry_hang_up;
-use super::record::retry_while_unavailable;
-use crate::chats::recalled;
-use crate::{Result, Shared};
+use super::closing::{refuse, retry_hang_up};
+use super::numbers::numbers;
+use crate::retry::retry_while_unavailable;
+use crate::turns::recalled;
+use crate::{Result, Runner};
 use follow::{Following, follow};
 
 /// The pauses before a connection is retried: twice at most.
@@ -30,15 +30,15 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Hands a claimed call to the provider and follows it to its end. The request leaves before `place_by` or not at all.
 pub(super) async fn hold(
-    shared: &Arc<Shared>,
+    runner: &Arc<Runner>,
     call: &Conversation,
     claim: ClaimId,
     place_by: Deadline,
     control: &CallControl,
 ) -> Result<()> {
-    let (credential, request) = match prepare(shared, call).await? {
+    let (credential, request) = match prepare(runner, call).await? {
         Ok(prepared) => prepared,
-        Err(reason) => return refuse(shared, call, claim, reason).await,
+        Err(reason) => return refuse(runner, call, claim, reason).await,
     };
     failpoints::hit(failpoints::DIAL_AFTER_CLAIM);
     let mut retries = PLACE_RETRIES.into_iter();
@@ -47,16 +47,19 @@ pub(super) async fn hold(
             None => {}
             Some(EndRequest::ClaimLost) => return Ok(()),
             Some(EndRequest::Drain) => {
-                return refuse(shared, call, claim, FailureReason::Interrupted).await;
+                return refuse(runner, call, claim, FailureReason::Interrupted).await;
             }
             Some(EndRequest::ApiHangup | EndRequest::OutOfCredits) => {
-                return refuse(shared, call, claim, FailureReason::Cancelled).await;
+                return refuse(runner, call, claim, FailureReason::Cancelled).await;
             }
         }
         if place_by.is_over() {
-            return refuse(shared, call, claim, FailureReason::CarrierError).await;
+            return refuse(runner, call, claim, FailureReason::CarrierError).await;
         }
-        let placed = shared.legacy.place(&credential, request.clone(), place_by);
+        let placed = runner
+            .providers
+            .legacy
+            .place(&credential, request.clone(), place_by);
         let error = match placed.await {
             Ok(conversation) => break conversation,
             Err(error) => error,
@@ -66,20 +69,20 @@ pub(super) async fn hold(
             // The look-up by our reference shows whether an unanswered request had an effect.
             LegacyError::Unknown => break None,
             LegacyError::Refused(_) => {
-                return refuse(shared, call, claim, FailureReason::AgentError).await;
+                return refuse(runner, call, claim, FailureReason::AgentError).await;
             }
             LegacyError::NotConnected => retries.next(),
             LegacyError::Later(after) => Some(after.unwrap_or_default().max(PATIENCE)),
         };
         match wait.filter(|wait| *wait < place_by.left()) {
             Some(wait) => sleep(wait).await,
-            None => return refuse(shared, call, claim, FailureReason::CarrierError).await,
+            None => return refuse(runner, call, claim, FailureReason::CarrierError).await,
         }
     };
     failpoints::hit(failpoints::DIAL_AFTER_CARRIER);
     if let Some(name) = &conversation {
         let named =
-            retry_while_unavailable(|| shared.store.name_legacy_call(call.id, claim, name)).await?;
+            retry_while_unavailable(|| runner.store.name_legacy_call(call.id, claim, name)).await?;
         if named == Fenced::Lost {
             return Ok(());
         }
@@ -95,18 +98,18 @@ pub(super) async fn hold(
         // A call that the provider does not know has no customer on the line.
         if_unknown: FailureReason::CarrierError,
     };
-    follow(shared, call, claim, control, following).await
+    follow(runner, call, claim, control, following).await
 }
 
 /// Takes over an orphaned call whose media continues at the provider. Returns `false` if there is nothing to take over:
 /// the account has no credential, or the call gave no sign of life at the provider and was hung up there. The caller
 /// then reports it as interrupted.
 pub(crate) async fn adopt(
-    shared: &Arc<Shared>,
+    runner: &Arc<Runner>,
     call: &Conversation,
     claim: ClaimId,
 ) -> Result<bool> {
-    let Some(credential) = shared.legacy_credential(call.account_id).await? else {
+    let Some(credential) = runner.legacy_credential(call.account_id).await? else {
         return Ok(false);
     };
     let reference = LegacyReference {
@@ -114,8 +117,13 @@ pub(crate) async fn adopt(
         conversation: call.line.dialog.clone(),
     };
     // A provider that cannot hang up is followed in any case: it may list the call only in a moment.
-    if shared.legacy.hangs_up() {
-        let known = match shared.legacy.progress(&credential, &reference).await {
+    if runner.providers.legacy.hangs_up() {
+        let known = match runner
+            .providers
+            .legacy
+            .progress(&credential, &reference)
+            .await
+        {
             Ok(progress) => progress.is_some_and(|progress| progress.reported),
             // The lease expires again, and the provider is queried again.
             Err(LegacyError::NotConnected | LegacyError::Unknown | LegacyError::Later(_)) => {
@@ -124,35 +132,35 @@ pub(crate) async fn adopt(
             Err(LegacyError::Refused(_)) => false,
         };
         if !known {
-            let end = || shared.legacy.hang_up(&credential, &reference);
+            let end = || runner.providers.legacy.hang_up(&credential, &reference);
             retry_hang_up(call, "provider", end).await;
             return Ok(false);
         }
         tracing::info!(call = %call.id, "an orphaned call goes on at its provider");
     }
-    let turns = shared.store.turns(call.id, 0, i64::from(i32::MAX)).await?;
+    let turns = runner.store.turns(call.id, 0, i64::from(i32::MAX)).await?;
     let control = CallControl::new();
-    shared.registry.insert(call.id, claim, control.clone());
-    shared.registry.mark_alive(call.id);
+    runner.live.registry.insert(call.id, claim, control.clone());
+    runner.live.registry.mark_alive(call.id);
     let following = Following {
         credential,
         reference,
         written: recalled(turns).collect(),
         if_unknown: FailureReason::Interrupted,
     };
-    let followed = follow(shared, call, claim, &control, following).await;
-    shared.registry.remove(call.id, claim);
+    let followed = follow(runner, call, claim, &control, following).await;
+    runner.live.registry.remove(call.id, claim);
     followed.map(|()| true)
 }
 
 /// Checks the agent once more, and reads the credential for its provider.
 async fn prepare(
-    shared: &Shared,
+    runner: &Runner,
     call: &Conversation,
 ) -> Result<Result<(String, LegacyCall), FailureReason>> {
     let agent =
-        retry_while_unavailable(|| shared.store.agent(call.account_id, call.agent_id)).await?;
-    let credential = retry_while_unavailable(|| shared.legacy_credential(call.account_id)).await?;
+        retry_while_unavailable(|| runner.store.agent(call.account_id, call.agent_id)).await?;
+    let credential = retry_while_unavailable(|| runner.legacy_credential(call.account_id)).await?;
     let agent = agent.filter(|agent| agent.status == AgentStatus::Active);
     let agent = agent.and_then(|agent| agent.provider_agent_id);
     let (Some(agent), Some(credential)) = (agent, credential) else {

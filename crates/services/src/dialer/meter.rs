@@ -18,7 +18,7 @@ use offhook_engine::ports::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::Shared;
+use crate::Providers;
 use crate::catalog::ModelKind;
 
 /// Changes counted to the second; a call with more continues at the last price.
@@ -27,7 +27,7 @@ const MOST_CHANGES: usize = 1_000;
 /// The prices of one call. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Meter {
-    shared: Arc<Shared>,
+    providers: Arc<Providers>,
     plan: Plan,
     parts: Arc<Mutex<[Part; 3]>>,
 }
@@ -48,9 +48,9 @@ const fn place(kind: ModelKind) -> usize {
 }
 
 impl Meter {
-    pub(crate) fn new(shared: &Arc<Shared>, plan: Plan) -> Self {
+    pub(crate) fn new(providers: &Arc<Providers>, plan: Plan) -> Self {
         Self {
-            shared: shared.clone(),
+            providers: providers.clone(),
             plan,
             parts: Arc::default(),
         }
@@ -58,7 +58,7 @@ impl Meter {
 
     /// The price per minute of this model. A model missing from the catalog is the operator's own, and free.
     fn price(&self, kind: ModelKind, provider: &str, model: &str) -> Price {
-        let model = self.shared.catalog.find(kind, provider, model);
+        let model = self.providers.catalog.find(kind, provider, model);
         model.map_or_else(Price::default, |model| model.price(self.plan))
     }
 

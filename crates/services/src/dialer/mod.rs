@@ -4,8 +4,11 @@ mod call;
 mod came_in;
 mod closing;
 mod covering;
+mod hangups;
+mod leases;
 mod legacy;
 mod meter;
+mod numbers;
 mod orphans;
 mod record;
 mod registry;
@@ -13,7 +16,6 @@ mod renewals;
 mod watched;
 
 use futures_util::FutureExt as _;
-use offhook_boxed::boxed;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,20 +31,17 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, field};
 
 use crate::calls::expire_queued;
-use crate::leases::{renew_every, renewed_within};
-use crate::redis_membership::renamed;
-use crate::workers::{Outage, Turns, Workers, every};
-use crate::{
-    Agents, Keys, RecordingKeeper, Result, Retention, Shared, UploadCollector, analyses, batches,
-    chats, clock, maintenance, signals, whatsapp,
-};
+use crate::workers::{Outage, Turns};
+use crate::{Result, Runner};
 
-pub(crate) use call::{hold, persona, persona_in, with_knowledge};
+pub(crate) use call::hold;
 pub(crate) use came_in::CameIn;
 pub(crate) use closing::unanswered;
+pub(crate) use hangups::obey_hangups;
+pub(crate) use leases::keep_leases;
 pub(crate) use legacy::adopt as adopt_legacy;
 pub(crate) use meter::Meter;
-pub(crate) use record::{retry_while_unavailable, stored};
+pub(crate) use orphans::sweep;
 pub(crate) use registry::{Places, Registry};
 
 /// Backstop for a lost wake-up.
@@ -51,20 +50,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Calls of one account that are claimed together.
 const CLAIMED_AT_ONCE: usize = 256;
 
-/// Leases renewed by one statement.
-const RENEWED_TOGETHER: usize = 64;
-
-/// How long paced renewals may take; after that, they go on without pauses.
-const RENEWED_CALMLY: Duration = Duration::from_secs(3);
-
 /// How often overdue calls and lost leases are polled.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// The worker that dials. One runs in each process.
-pub struct Dialer {
-    shared: Arc<Shared>,
-    keys: Keys,
-    agents: Agents,
+pub(crate) struct Dialer {
+    runner: Arc<Runner>,
     /// Claims whose responses were lost.
     doubts: Mutex<Vec<Doubt>>,
 }
@@ -79,103 +70,35 @@ struct Doubt {
     given: HashSet<ConversationId>,
 }
 
-#[boxed]
 impl Dialer {
-    pub(crate) fn new(shared: Arc<Shared>, keys: Keys, agents: Agents) -> Self {
+    pub(crate) fn new(runner: Arc<Runner>) -> Self {
         Self {
-            shared,
-            keys,
-            agents,
+            runner,
             doubts: Mutex::default(),
         }
     }
 
-    /// Works until `stop`, then claims no more calls. Live calls continue for the drain time or until `hurry`; the rest
-    /// then say goodbye (`interrupted`). Returns when every call has been reported, or before `stop` if one of its
-    /// workers dies.
-    pub async fn run(self, stop: CancellationToken, hurry: CancellationToken) {
-        let shared = || self.shared.clone();
-        let sweeping = CancellationToken::new();
-        // These workers start nothing new once the process stops.
-        let mut until_stop = Workers::default();
-        until_stop.spawn("orphans", orphans::sweep(shared(), stop.clone()));
-        until_stop.spawn("agents", self.agents.clone().keep_judging(stop.clone()));
-        until_stop.spawn("analyses", analyses::keep_analysing(shared(), stop.clone()));
-        until_stop.spawn(
-            "silent_chats",
-            chats::end_the_silent(shared(), stop.clone()),
-        );
-        until_stop.spawn("whatsapp", whatsapp::keep_answering(shared(), stop.clone()));
-        until_stop.spawn("batches", batches::keep_calling(shared(), stop.clone()));
-        // These run until the last call is reported.
-        let mut until_end = Workers::default();
-        let sweep = || sweeping.clone();
-        until_end.spawn("clock", clock::keep(shared(), sweep()));
-        until_end.spawn("leases", keep_leases(shared(), sweep()));
-        until_end.spawn("hangups", obey_hangups(shared(), sweep()));
-        until_end.spawn(
-            "maintenance",
-            maintenance::keep(shared(), self.keys.clone(), sweep()),
-        );
-        until_end.spawn("signals", signals::exchange(shared(), sweep()));
-        until_end.spawn("legacy", crate::legacy::keep_in_step(shared(), sweep()));
-        until_end.spawn("retention", Retention(shared()).run(sweep()));
-        until_end.spawn("uploads", UploadCollector(shared()).run(sweep()));
-        until_end.spawn("recordings", RecordingKeeper(shared()).run(sweep()));
-        let lost = tokio::select! {
-            biased;
-            () = self.claim_until(&stop) => None,
-            Some(name) = until_stop.first_lost() => Some(name),
-            Some(name) = until_end.first_lost() => Some(name),
-        };
-        if let Some(worker) = lost {
-            tracing::error!(worker, "a worker ended unexpectedly");
-            return;
-        }
-        until_stop.all_ended().await;
-        let held = &self.shared.held;
-        held.close();
-        tokio::select! {
-            () = held.wait() => {}
-            () = tokio::time::sleep(self.shared.calls.drain) => {}
-            () = hurry.cancelled() => {}
-        }
-        self.shared.registry.end_all(EndRequest::Drain);
-        held.wait().await;
-        self.shared.chats.drain(&hurry).await;
-        sweeping.cancel();
-        until_end.all_ended().await;
-        if self
-            .shared
-            .store
-            .leave_node(self.shared.node)
-            .await
-            .is_err()
-        {
-            tracing::warn!("this node could not be signed off; its lease will run out");
-        }
-    }
-
-    async fn claim_until(&self, stop: &CancellationToken) {
-        let mut turns = Turns::new(LOOK_EVERY, stop);
+    /// Claims queued calls until `stop`.
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        let mut turns = Turns::new(LOOK_EVERY, &stop);
         let mut full_look = Instant::now();
         let mut outage = Outage::default();
-        while turns.next_or(&self.shared.wakes.dialer).await {
+        while turns.next_or(&self.runner.wakes.dialer).await {
             if outage.note(self.claim().await, "queued calls cannot be claimed") {
                 sleep(LOOK_EVERY).await;
             }
             if full_look.elapsed() >= SWEEP_EVERY {
                 full_look = Instant::now();
-                let waiting = self.shared.store.queue_lengths().await.unwrap_or_default();
-                let most = self.shared.calls.queue_at_most;
-                self.shared.registry.queue.judge(&waiting, most);
+                let waiting = self.runner.store.queue_lengths().await.unwrap_or_default();
+                let most = self.runner.calls.queue_at_most;
+                self.runner.live.registry.queue.judge(&waiting, most);
             }
         }
     }
 
     async fn claim(&self) -> Result<()> {
         self.settle_doubts().await?;
-        for account in self.shared.store.waiting_accounts().await? {
+        for account in self.runner.store.waiting_accounts().await? {
             match self.claim_for(&account).await {
                 // A fault in one account's calls must not block other accounts.
                 Err(error) if !error.may_pass() => {
@@ -188,25 +111,25 @@ impl Dialer {
     }
 
     async fn claim_for(&self, account: &Account) -> Result<()> {
-        let shared = &self.shared;
-        let most = shared.calls.sessions_at_most;
-        let Some(mut places) = shared.registry.keep(CLAIMED_AT_ONCE, most) else {
+        let runner = &self.runner;
+        let most = runner.calls.sessions_at_most;
+        let Some(mut places) = runner.live.registry.keep(CLAIMED_AT_ONCE, most) else {
             return Ok(());
         };
-        let live_calls = shared.plans.terms(account.plan).live_calls;
+        let live_calls = runner.plans.terms(account.plan).live_calls;
         // The dial deadline counts from before the claim.
         let claimed_at = Moment::now();
         failpoints::hit(failpoints::DIAL_BEFORE_CLAIM);
-        let (now, most) = (shared.clock.now(), places.len());
+        let (now, most) = (runner.clock.now(), places.len());
         let first = mint(now);
-        let claimed = shared
+        let claimed = runner
             .store
             .claim_calls(
                 account.id,
                 (live_calls, most),
-                shared.calls.max_queue,
-                (shared.node, first),
-                (now, shared.clock.steady()),
+                runner.calls.max_queue,
+                (runner.node, first),
+                (now, runner.clock.steady()),
             )
             .await;
         if let Err(StoreError::UnknownCommit(_)) = &claimed {
@@ -235,8 +158,8 @@ impl Dialer {
         doubts.retain(|doubt| doubt.claimed_at.elapsed() < call::DIAL_WITHIN);
         let mut looked = Ok(());
         for doubt in &mut doubts {
-            let (shared, by) = (&self.shared, (self.shared.node, doubt.first));
-            let claimed = shared.store.calls_claimed(doubt.account, by, doubt.most);
+            let (runner, by) = (&self.runner, (self.runner.node, doubt.first));
+            let claimed = runner.store.calls_claimed(doubt.account, by, doubt.most);
             let claimed = match claimed.await {
                 Ok(claimed) => claimed,
                 Err(error) => {
@@ -248,7 +171,7 @@ impl Dialer {
                 // A call is dialed at most once, whatever happens to it.
                 if doubt.given.insert(call.id) {
                     self.hold(call, doubt.claimed_at, |id, claim, control| {
-                        shared.registry.insert(id, claim, control);
+                        runner.live.registry.insert(id, claim, control);
                     });
                 }
             }
@@ -263,105 +186,43 @@ impl Dialer {
         claimed_at: Moment,
         register: impl FnOnce(ConversationId, ClaimId, CallControl),
     ) {
-        let shared = &self.shared;
+        let runner = &self.runner;
         let Some(claim) = call.claim_id else { return };
-        let waited = shared.clock.now().since(call.started_at);
+        let waited = runner.clock.now().since(call.started_at);
         metrics().calls.claimed(waited);
-        shared.touch(call.id);
+        runner.live.touch(call.id);
         let control = CallControl::new();
         register(call.id, claim, control.clone());
         let span = tracing::info_span!("call", call = %call.id, request_id = field::Empty);
-        if let Some(request) = shared.placed_by.take(call.id) {
+        if let Some(request) = runner.live.placed_by.take(call.id) {
             span.record("request_id", field::display(request));
         }
-        let held = call::hold(shared.clone(), call, claim, claimed_at, control, None);
-        shared.held.spawn(held.instrument(span).boxed());
+        let held = call::hold(runner.clone(), call, claim, claimed_at, control, None);
+        runner.live.held.spawn(held.instrument(span).boxed());
     }
 }
 
-/// Renews the leases of this node and of its calls, and ends the calls if that is not possible in time.
-async fn keep_leases(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut tick = every(renew_every());
-    let mut renewed_at = Moment::now();
-    let mut redis = shared.redis_membership.redis();
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = tick.tick() => {}
-            // Reported at once, so that the others need not wait for it.
-            () = renamed(&mut redis) => {}
-        }
-        match renew(&shared).await {
-            Ok(()) => {
-                renewed_at = Moment::now();
-                shared.registry.renewals.succeeded(Instant::now());
-            }
-            Err(error) => {
-                shared.registry.renewals.failed();
-                metrics().calls.renewal_failed();
-                tracing::warn!(%error, "leases could not be renewed");
-                tick.reset_after(Duration::from_secs(1));
-                if renewed_at.elapsed() >= renewed_within() {
-                    // Another node may soon consider the leases lost. By then, no call may be live here.
-                    shared.registry.end_all(EndRequest::Drain);
-                }
-            }
-        }
+/// Waits for the live calls for the drain time or until `hurry`, and ends the rest. Returns when every call is reported.
+pub(crate) async fn drain(runner: &Runner, hurry: &CancellationToken) {
+    let held = &runner.live.held;
+    held.close();
+    tokio::select! {
+        () = held.wait() => {}
+        () = sleep(runner.calls.drain) => {}
+        () = hurry.cancelled() => {}
     }
-}
-
-async fn renew(shared: &Shared) -> Result<()> {
-    let now = shared.clock.now();
-    let (shares, redis) = (shared.shares_everything(), shared.redis_membership.name());
-    let is_named = redis.is_some();
-    let registering = shared.store.register_node(shared.node, shares, redis, now);
-    let is_apart = registering.await?;
-    if is_named {
-        shared.redis_membership.note(is_apart, Instant::now());
-    }
-    let held = shared.registry.renewable();
-    if held.is_empty() {
-        return Ok(());
-    }
-    let began = Instant::now();
-    for some in held.chunks(RENEWED_TOGETHER) {
-        let renewing = Instant::now();
-        let kept = shared.store.renew_claims(some).await?;
-        for (id, claim) in some {
-            // A call that was just settled no longer has a claim in the table, and will shortly leave the registry.
-            if !kept.contains(claim) && shared.registry.end(*id, EndRequest::ClaimLost) {
-                metrics().calls.lease_lost();
-            }
-        }
-        // Renewing thousands of leases in one go would delay requests and turns.
-        if began.elapsed() < RENEWED_CALMLY {
-            sleep(renewing.elapsed() * 3).await;
-        }
-    }
-    Ok(())
-}
-
-/// Ends calls whose hangup was requested on any node.
-async fn obey_hangups(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut turns = Turns::new(shared.calls.looks.hangups, &stop);
-    while turns.next().await {
-        if shared.registry.len() == 0 {
-            continue;
-        }
-        // An outage passes; the request stays in the row.
-        for id in shared.store.hangups(shared.node).await.unwrap_or_default() {
-            shared.registry.end(id, EndRequest::ApiHangup);
-        }
-    }
+    runner.live.registry.end_all(EndRequest::Drain);
+    held.wait().await;
+    runner.live.chats.drain(hurry).await;
 }
 
 /// Ends queued calls that were not dialed in time. One that cannot be ended does not block the others.
-async fn expire(shared: &Shared) -> Result<()> {
-    let patience = shared.calls.max_queue;
-    let store = &shared.store;
-    let overdue = store.overdue_calls(patience, shared.clock.steady()).await?;
+async fn expire(runner: &Runner) -> Result<()> {
+    let patience = runner.calls.max_queue;
+    let store = &runner.store;
+    let overdue = store.overdue_calls(patience, runner.clock.steady()).await?;
     for (account, id) in overdue {
-        match expire_queued(shared, account, id).await {
+        match expire_queued(runner, &runner.live, account, id).await {
             Err(error) if !error.may_pass() => {
                 tracing::error!(%error, call = %id, "an overdue call cannot be ended");
             }

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use offhook_domain::{CallHandle, ClaimId, ConversationId, Timestamp};
@@ -12,10 +11,9 @@ use offhook_metrics::metrics;
 use offhook_storage::{Conversation, Fenced, NewTurn};
 use tokio::sync::Mutex;
 
-use crate::{Result, Shared};
-
-/// How long to wait before the database is queried again.
-const RETRY_EVERY: Duration = Duration::from_millis(500);
+use crate::retry::RETRY_EVERY;
+use crate::turns::stored;
+use crate::{Result, Runner};
 
 enum Step {
     Answered(Timestamp),
@@ -31,7 +29,7 @@ struct Kept {
 
 /// The record of one call. Steps that cannot be written now are kept and written first the next time.
 pub(crate) struct Record {
-    shared: Arc<Shared>,
+    runner: Arc<Runner>,
     id: ConversationId,
     claim: ClaimId,
     kept: Mutex<Kept>,
@@ -40,13 +38,13 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn new(shared: Arc<Shared>, call: &Conversation, claim: ClaimId) -> Self {
+    pub(crate) fn new(runner: Arc<Runner>, call: &Conversation, claim: ClaimId) -> Self {
         let kept = Kept {
             steps: VecDeque::new(),
             last: call.last_seq,
         };
         Self {
-            shared,
+            runner,
             id: call.id,
             claim,
             kept: Mutex::new(kept),
@@ -76,8 +74,8 @@ impl Record {
         while let Some(step) = kept.steps.front() {
             let written = match step {
                 Step::Answered(at) => {
-                    let dialog = self.shared.network.dialog(CallHandle(self.id));
-                    self.shared
+                    let dialog = self.runner.providers.network.dialog(CallHandle(self.id));
+                    self.runner
                         .store
                         .call_answered(self.id, self.claim, *at, dialog)
                         .await
@@ -87,7 +85,7 @@ impl Record {
                         seq: Some(kept.last + 1),
                         ..turn.clone()
                     };
-                    let store = &self.shared.store;
+                    let store = &self.runner.store;
                     store.append_turn(self.id, self.claim, turn).await
                 }
             };
@@ -99,7 +97,7 @@ impl Record {
                     });
                     kept.steps.pop_front();
                     kept.last += 1;
-                    self.shared.touch(self.id);
+                    self.runner.live.touch(self.id);
                 }
                 Ok(Fenced::Lost) => return Err(ClaimLost),
                 Err(error) if error.may_pass() => return Ok(false),
@@ -127,41 +125,20 @@ fn steps(latency: &TurnLatency) -> String {
     )
 }
 
-/// A turn as it is stored, with the stages of the reply.
-pub(crate) fn stored(turn: Turn, latency: Option<String>) -> NewTurn {
-    NewTurn {
-        role: turn.role.as_str(),
-        text: turn.text,
-        started_at: turn.started_at,
-        duration_ms: i32::try_from(turn.duration_ms).unwrap_or(i32::MAX),
-        interrupted: turn.interrupted,
-        latency,
-        seq: None,
-    }
-}
-
-/// Retries a step while the store is unavailable.
-pub(crate) async fn retry_while_unavailable<T, F>(mut step: impl FnMut() -> F) -> Result<T>
-where
-    F: Future<Output = Result<T>>,
-{
-    loop {
-        match step().await {
-            Err(error) if error.may_pass() => tokio::time::sleep(RETRY_EVERY).await,
-            done => return done,
-        }
-    }
-}
-
 #[async_trait]
 impl CallSink for Record {
     async fn carrier_reported(&self) -> Result<(), ClaimLost> {
         failpoints::hit(failpoints::DIAL_AFTER_CARRIER);
-        self.shared.registry.mark_alive(self.id);
-        let Some(dialog) = self.shared.network.early_dialog(CallHandle(self.id)) else {
+        self.runner.live.registry.mark_alive(self.id);
+        let Some(dialog) = self
+            .runner
+            .providers
+            .network
+            .early_dialog(CallHandle(self.id))
+        else {
             return Ok(());
         };
-        let (store, claim) = (&self.shared.store, self.claim);
+        let (store, claim) = (&self.runner.store, self.claim);
         match store.call_dialed(self.id, claim, dialog).await {
             Ok(Fenced::Lost) => Err(ClaimLost),
             Ok(Fenced::Done) => Ok(()),
@@ -178,7 +155,7 @@ impl CallSink for Record {
     }
 
     async fn turn(&self, turn: Turn) -> Result<(), ClaimLost> {
-        self.shared.listeners.said(self.id, &turn);
+        self.runner.live.listeners.said(self.id, &turn);
         let latency = match turn.role {
             TurnRole::Agent => self.waited.lock().take(),
             TurnRole::User | TurnRole::Tool => None,

@@ -1,7 +1,6 @@
 //! Runs functions of connected applications in a conversation.
 
 use futures_util::FutureExt as _;
-use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, ConversationId, CredentialId, IntegrationStatus};
@@ -9,9 +8,10 @@ use offhook_engine::ports::{FunctionCall, FunctionError};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::Integrations;
 use super::connecting::TIMEOUT_MS;
 use super::renewing::{Renewed, renew_now};
-use crate::{Result, Shared, Toolkit};
+use crate::{Result, Toolkit};
 
 /// Characters of a response that the model gets.
 const TOLD_CHARS: usize = 8_000;
@@ -23,19 +23,19 @@ const AFTER_RENEWAL: Duration = Duration::from_millis(500);
 /// The functions of an account's connected applications, for the agent of a conversation.
 #[derive(Clone)]
 pub(crate) struct Functions {
-    shared: Arc<Shared>,
+    integrations: Integrations,
     account: AccountId,
     conversation: ConversationId,
 }
 
 impl Functions {
     pub(crate) const fn new(
-        shared: Arc<Shared>,
+        integrations: Integrations,
         account: AccountId,
         conversation: ConversationId,
     ) -> Self {
         Self {
-            shared,
+            integrations,
             account,
             conversation,
         }
@@ -68,10 +68,10 @@ impl Functions {
         arguments: &Map<String, Value>,
         renew_by: Instant,
     ) -> Result<String> {
-        let shared = &self.shared;
+        let shared = &self.integrations.0;
         let parts = function.split_once('.');
         let Some((application, function)) = parts.and_then(|(toolkit, function)| {
-            let application = shared.application(toolkit)?;
+            let application = self.integrations.application(toolkit)?;
             Some((application, function))
         }) else {
             return Ok("The integration is not set up here any more.".to_owned());
@@ -143,7 +143,7 @@ impl Functions {
     /// Records what a call showed about these tokens: why they are refused, or that they work. The model does not wait
     /// for it.
     fn judge(&self, id: CredentialId, refused: Option<String>) {
-        let (shared, account) = (self.shared.clone(), self.account);
+        let (shared, account) = (self.integrations.0.clone(), self.account);
         tokio::spawn(async move {
             if let Err(error) = shared.store.judge_tokens(id, refused).await {
                 tracing::warn!(%account, %error, "how an integration stands was not written down");

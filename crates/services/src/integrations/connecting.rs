@@ -20,7 +20,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tokio::time::sleep;
 
 use super::{Integrations, tokens::Tokens};
-use crate::keys::sha256;
+use crate::digest::sha256;
 use crate::{Person, Toolkit};
 
 /// How long a consent may take.
@@ -122,7 +122,7 @@ impl Integrations {
     }
 
     fn offered(&self, toolkit: &str) -> Result<(Arc<dyn Application>, Toolkit)> {
-        let application = self.0.application(toolkit);
+        let application = self.application(toolkit);
         let offered = application.zip(Toolkit::of(toolkit));
         offered.ok_or(ConnectError::NotOffered)
     }
@@ -185,7 +185,7 @@ impl Integrations {
         let Some(secret) = removed.await?.ok_or(ConnectError::NotConnected)? else {
             return Ok(true);
         };
-        let Some(application) = self.0.application(toolkit) else {
+        let Some(application) = self.application(toolkit) else {
             return Ok(false);
         };
         let tokens = Tokens::read(&secret)?;

@@ -17,11 +17,11 @@ use offhook_storage::{Connection, Renewal, StoreError, TokenTurn, mint};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::Integrations;
 use super::tokens::Tokens;
-use crate::dialer::retry_while_unavailable;
-use crate::maintenance::counted;
-use crate::workers::Turns;
-use crate::{Result, Shared, Toolkit};
+use crate::retry::retry_while_unavailable;
+use crate::workers::{Turns, counted};
+use crate::{Context, Result, Toolkit};
 
 /// The job name under which processes take turns.
 const JOB: &str = "integrations";
@@ -57,20 +57,20 @@ pub(super) enum Renewed {
 }
 
 /// The worker that renews unused tokens and deletes expired consents.
-pub struct Renewals(pub(crate) Arc<Shared>);
+pub struct Renewals(pub(crate) Integrations);
 
 #[boxed]
 impl Renewals {
     /// Takes turns with other processes until `stop`. A renewal that has begun is completed.
     pub async fn run(self, stop: CancellationToken) {
-        if self.0.applications.get().is_none_or(Vec::is_empty) {
+        if self.0.1.get().is_none_or(Vec::is_empty) {
             return stop.cancelled().await;
         }
-        if self.0.store.is_embedded() {
+        if self.0.0.store.is_embedded() {
             // The process that held these is gone.
             tokio::select! {
                 () = stop.cancelled() => return,
-                released = retry_while_unavailable(|| self.0.store.release_tokens()) => if let Err(error) = released {
+                released = retry_while_unavailable(|| self.0.0.store.release_tokens()) => if let Err(error) = released {
                     tracing::error!(%error, "tokens that an earlier process was renewing could not be taken over");
                 },
             }
@@ -86,10 +86,7 @@ impl Renewals {
     /// Renews expired tokens, if a day has passed and no other process is doing so. Returns how many connections it
     /// renewed.
     pub async fn run_due(&self, stop: &CancellationToken) -> Result<usize> {
-        let Shared {
-            store, clock, node, ..
-        } = &*self.0;
-        if !store.take_job(JOB, *node, clock.steady()).await? {
+        if !self.0.0.take_job(JOB).await? {
             return Ok(0);
         }
         let renewed = counted(JOB, self.renew_lapsed(stop).await);
@@ -99,15 +96,12 @@ impl Renewals {
             Ok(_) => DUE_EVERY,
             Err(_) => AGAIN_AFTER,
         };
-        store.finish_job(JOB, *node, clock.steady(), pause).await?;
+        self.0.0.finish_job(JOB, pause).await?;
         renewed
     }
 
     async fn renew_lapsed(&self, stop: &CancellationToken) -> Result<usize> {
-        let Shared {
-            store, clock, node, ..
-        } = &*self.0;
-        let now = clock.now();
+        let (store, now) = (&self.0.0.store, self.0.0.clock.now());
         store.forget_consents(now).await?;
         let (mut after, mut count) = (CredentialId::nil(), 0);
         loop {
@@ -117,7 +111,7 @@ impl Renewals {
             };
             (after, count) = (last.id, count + lapsed.len());
             join_all(lapsed.iter().map(|connection| self.renew(connection))).await;
-            if stop.is_cancelled() || !store.take_job(JOB, *node, clock.steady()).await? {
+            if stop.is_cancelled() || !self.0.0.take_job(JOB).await? {
                 return Ok(count);
             }
         }
@@ -128,14 +122,14 @@ impl Renewals {
         let Some(application) = self.0.application(&connection.toolkit) else {
             return;
         };
-        if let Err(error) = renew_now(&self.0, &application, connection, false).await {
+        if let Err(error) = renew_now(&self.0.0, &application, connection, false).await {
             let account = connection.account_id;
             tracing::error!(%account, %error, "tokens of an integration could not be renewed");
         }
     }
 }
 
-impl Shared {
+impl Context {
     /// A connection that has tokens, with its tokens.
     pub(super) async fn tokens(
         &self,
@@ -173,7 +167,7 @@ impl Shared {
 /// does not retry right after a failure, so that an application in trouble is not called by every request. A failure
 /// during use (`in_use`) becomes an error of the connection.
 pub(super) async fn renew_now(
-    shared: &Arc<Shared>,
+    shared: &Arc<Context>,
     application: &Arc<dyn Application>,
     connection: &Connection,
     in_use: bool,
@@ -220,7 +214,7 @@ pub(super) async fn renew_now(
 
 /// Renews tokens under a claim; `None` if the claim was lost.
 async fn renew(
-    shared: &Shared,
+    shared: &Context,
     application: &dyn Application,
     account: AccountId,
     turn: (CredentialId, ClaimId),

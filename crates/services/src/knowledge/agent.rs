@@ -9,8 +9,7 @@ use offhook_engine::ports::{Knowledge, Passage, ToolCall, ToolDefinition, ToolOu
 use offhook_storage::{Conversation, StoreError};
 
 use super::search::{Scope, search};
-use crate::Shared;
-use crate::dialer::retry_while_unavailable;
+use crate::retry::retry_while_unavailable;
 
 /// The name of the model's search function; no tool of an account may have it.
 pub(crate) const SEARCH: &str = "search_knowledge";
@@ -22,7 +21,7 @@ const PARAMETERS: &str = r#"{"type":"object","properties":{"query":{"type":"stri
 
 /// The documents of one call's agent.
 pub(crate) struct AgentKnowledge {
-    shared: Arc<Shared>,
+    knowledge: super::Knowledge,
     account: AccountId,
     agent: AgentId,
     version: i32,
@@ -33,20 +32,21 @@ impl AgentKnowledge {
     /// What the call's agent can search, and how. `None` if its configuration disables search, or the account's plan no
     /// longer has the Engine module.
     pub(crate) async fn of(
-        shared: &Arc<Shared>,
+        knowledge: &super::Knowledge,
         call: &Conversation,
         config: &AgentConfig,
     ) -> Result<Option<Self>, StoreError> {
         if config.knowledge_base.mode == KnowledgeMode::Off {
             return Ok(None);
         }
-        let account = retry_while_unavailable(|| shared.store.account(call.account_id)).await?;
+        let account =
+            retry_while_unavailable(|| knowledge.ctx.store.account(call.account_id)).await?;
         let has_module = account.is_some_and(|account| {
-            let terms = shared.plans.terms(account.plan);
+            let terms = knowledge.ctx.plans.terms(account.plan);
             account.engine_module.unwrap_or(terms.engine_module)
         });
         Ok(has_module.then(|| Self {
-            shared: shared.clone(),
+            knowledge: knowledge.clone(),
             account: call.account_id,
             agent: call.agent_id,
             version: call.agent_version,
@@ -55,7 +55,7 @@ impl AgentKnowledge {
     }
 
     async fn passages(&self, question: &str) -> Result<Vec<Passage>, StoreError> {
-        let store = &self.shared.store;
+        let store = &self.knowledge.ctx.store;
         let documents = store
             .pinned_documents(self.account, self.agent, self.version)
             .await?;
@@ -63,7 +63,7 @@ impl AgentKnowledge {
             return Ok(Vec::new());
         }
         let scope = Scope::Documents(documents);
-        let hits = search(&self.shared, self.account, question, self.top_k, scope).await?;
+        let hits = search(&self.knowledge, self.account, question, self.top_k, scope).await?;
         let passages = hits.into_iter().map(|hit| Passage {
             document: hit.document_name,
             text: hit.text,
@@ -123,4 +123,20 @@ impl Tools for WithSearch {
             }
         })
     }
+}
+
+/// The agent's documents: searched before each answer, or by the model through an additional tool.
+pub(crate) async fn with_knowledge(
+    base: &super::Knowledge,
+    call: &Conversation,
+    config: &AgentConfig,
+    tools: Arc<dyn Tools>,
+) -> Result<(Arc<dyn Tools>, Option<Arc<dyn Knowledge>>), StoreError> {
+    Ok(match AgentKnowledge::of(base, call, config).await? {
+        None => (tools, None),
+        Some(knowledge) if config.knowledge_base.mode == KnowledgeMode::Tool => {
+            (Arc::new(WithSearch { knowledge, tools }), None)
+        }
+        Some(knowledge) => (tools, Some(Arc::new(knowledge))),
+    })
 }

@@ -1,6 +1,7 @@
 //! Reads documents. One worker of one process claims each with a lease, reads and splits it, and stores it in short
 //! steps that the claim fences. Beside it, another worker embeds the passages if there is an endpoint for that.
 
+use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +11,13 @@ use offhook_domain::DocumentId;
 use offhook_egress::GuardedClient;
 use offhook_metrics::metrics;
 use offhook_storage::{ClaimedDocument, Document, Fenced, ReadDocument, ReadPart, StoreError};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::embedder::Embedder;
 use super::{content, fetch, index};
-use crate::Shared;
-use crate::dialer::retry_while_unavailable;
-use crate::workers::Workers;
+use crate::Knowledge;
+use crate::retry::retry_while_unavailable;
 
 /// Documents that a process reads at once.
 const WORKERS: usize = 2;
@@ -42,7 +42,7 @@ const GIVEN_UP: &str =
 
 /// The worker that reads documents. One runs in each process.
 pub struct DocumentWorker {
-    shared: Arc<Shared>,
+    knowledge: Knowledge,
     extractor: Arc<dyn Extractor>,
     client: GuardedClient,
     fetch_limit: Duration,
@@ -63,12 +63,12 @@ enum Ended {
 #[boxed]
 impl DocumentWorker {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        knowledge: Knowledge,
         extractor: Arc<dyn Extractor>,
         client: GuardedClient,
     ) -> Self {
         Self {
-            shared,
+            knowledge,
             extractor,
             client,
             fetch_limit: fetch::LIMIT,
@@ -84,25 +84,21 @@ impl DocumentWorker {
 
     /// Works until `stop`, or until one of its workers dies. Then releases the documents being read.
     pub async fn run(self, stop: CancellationToken) {
-        if self.shared.store.is_embedded() {
+        if self.knowledge.ctx.store.is_embedded() {
             // The process that held these is gone.
-            let released = retry_while_unavailable(|| self.shared.store.release_documents()).await;
+            let released =
+                retry_while_unavailable(|| self.knowledge.ctx.store.release_documents()).await;
             if let Err(error) = released {
                 tracing::error!(%error, "documents of an earlier process could not be released");
             }
         }
-        let embedder = Embedder {
-            shared: self.shared.clone(),
-        };
         let document_worker = Arc::new(self);
-        let mut readers = Workers::default();
+        let mut readers = JoinSet::new();
         for _ in 0..WORKERS {
-            readers.spawn("documents", document_worker.clone().work(stop.clone()));
+            readers.spawn(document_worker.clone().work(stop.clone()).boxed());
         }
-        readers.spawn("embeddings", embedder.run(stop));
-        if let Some(worker) = readers.first_lost().await {
-            tracing::error!(worker, "a worker ended unexpectedly");
-        }
+        // One that panics ends this job.
+        while let Some(Ok(())) = readers.join_next().await {}
     }
 
     async fn work(self: Arc<Self>, stop: CancellationToken) {
@@ -116,20 +112,20 @@ impl DocumentWorker {
             };
             if busy {
                 // There may be more for the other workers.
-                self.shared.wakes.document_worker.notify_one();
+                self.knowledge.ctx.wakes.document_worker.notify_one();
                 continue;
             }
             tokio::select! {
                 () = stop.cancelled() => {}
-                _ = timeout(LOOK_EVERY, self.shared.wakes.document_worker.notified()) => {}
+                _ = timeout(LOOK_EVERY, self.knowledge.ctx.wakes.document_worker.notified()) => {}
             }
         }
     }
 
     /// Reads a document, or else clears a deleted one; `false` if there was nothing to do.
     async fn step(&self, stop: &CancellationToken) -> Result<bool, StoreError> {
-        let store = &self.shared.store;
-        let Some(claimed) = store.claim_document(self.shared.clock.now()).await? else {
+        let store = &self.knowledge.ctx.store;
+        let Some(claimed) = store.claim_document(self.knowledge.ctx.clock.now()).await? else {
             return self.clear_gone().await;
         };
         let (id, claim) = (claimed.document.id, claimed.claim);
@@ -143,14 +139,14 @@ impl DocumentWorker {
         match ended {
             Ok(Ended::Read(ended)) => {
                 self.log(id, &ended);
-                let at = self.shared.clock.now();
+                let at = self.knowledge.ctx.clock.now();
                 let finished =
                     retry_while_unavailable(|| store.finish_document(id, claim, ended.clone(), at))
                         .await?;
-                self.shared.wakes.embedder.notify_one();
+                self.knowledge.ctx.wakes.embedder.notify_one();
                 if finished == Fenced::Done && claimed.document.url.is_none() {
                     let account = claimed.document.account_id;
-                    self.shared.uploads.remove(account, id).await;
+                    self.knowledge.uploads.remove(account, id).await;
                 }
             }
             Ok(Ended::Untried) => {
@@ -172,11 +168,11 @@ impl DocumentWorker {
 
     /// Clears a part of a deleted document; `false` if there is none.
     async fn clear_gone(&self) -> Result<bool, StoreError> {
-        let store = &self.shared.store;
+        let store = &self.knowledge.ctx.store;
         let cleared = store.clear_gone_documents(CLEARED_AT_ONCE).await?;
         if let Some((account, id)) = cleared.and_then(|cleared| cleared.whole) {
             // It may have been deleted before it was read.
-            self.shared.uploads.remove(account, id).await;
+            self.knowledge.uploads.remove(account, id).await;
         }
         Ok(cleared.is_some())
     }
@@ -200,7 +196,7 @@ impl DocumentWorker {
         if claimed.tries > TRIES {
             return Ok(failed(GIVEN_UP));
         }
-        let store = &self.shared.store;
+        let store = &self.knowledge.ctx.store;
         let document = &claimed.document;
         let (format, content, charset) = match &document.url {
             Some(url) => match fetch::fetch(&self.client, url, self.fetch_limit).await {
@@ -230,7 +226,7 @@ impl DocumentWorker {
             mime_type: format.mime_type().to_owned(),
             size_bytes: i64::try_from(content.len()).unwrap_or(i64::MAX),
             content_hash: content::hash(&content),
-            embed_by: self.shared.meaning.get().map(|m| m.model().to_owned()),
+            embed_by: self.knowledge.meaning.get().map(|m| m.model().to_owned()),
             rest: ReadPart::default(),
         };
         let content = match charset {
@@ -261,10 +257,10 @@ impl DocumentWorker {
         document: &Document,
     ) -> Result<Option<Vec<u8>>, Result<Ended, StoreError>> {
         let (account, id) = (document.account_id, document.id);
-        match self.shared.uploads.read(account, id).await {
+        match self.knowledge.uploads.read(account, id).await {
             Ok(Some(content)) => Ok(Some(content)),
             // Documents from before uploads were stored as objects.
-            Ok(None) => retry_while_unavailable(|| self.shared.store.document_upload(id))
+            Ok(None) => retry_while_unavailable(|| self.knowledge.ctx.store.document_upload(id))
                 .await
                 .map_err(Err),
             Err(error) => {
@@ -277,7 +273,7 @@ impl DocumentWorker {
     /// The upload is missing: the document was deleted, or the object store has lost it.
     async fn missing(&self, claimed: &ClaimedDocument) -> Result<Ended, StoreError> {
         let id = claimed.document.id;
-        let store = &self.shared.store;
+        let store = &self.knowledge.ctx.store;
         if retry_while_unavailable(|| store.renew_document(id, claimed.claim)).await?
             == Fenced::Lost
         {
@@ -289,7 +285,7 @@ impl DocumentWorker {
 
     /// Removes what an earlier try has stored; `false` if the claim is lost.
     async fn clear(&self, claimed: &ClaimedDocument) -> Result<bool, StoreError> {
-        let store = &self.shared.store;
+        let store = &self.knowledge.ctx.store;
         let (id, claim) = (claimed.document.id, claimed.claim);
         loop {
             match retry_while_unavailable(|| store.clear_document(id, claim, CLEARED_AT_ONCE))
@@ -309,7 +305,7 @@ impl DocumentWorker {
         text: String,
         read: ReadDocument,
     ) -> Result<Ended, StoreError> {
-        let store = &self.shared.store;
+        let store = &self.knowledge.ctx.store;
         let (id, claim) = (claimed.document.id, claimed.claim);
         let indexed = tokio::task::spawn_blocking(move || index::index(&text)).await;
         let Ok(mut rest) = indexed else {

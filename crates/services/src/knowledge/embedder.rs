@@ -4,7 +4,6 @@
 //! jobs wait. Texts that it refuses three times are skipped until the next start.
 
 use offhook_boxed::boxed;
-use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_engine::ports::EmbeddingError;
@@ -15,8 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::Knowledge;
 use super::meaning::Meaning;
 use super::vectors::packed;
-use crate::Shared;
-use crate::dialer::retry_while_unavailable;
+use crate::retry::retry_while_unavailable;
 
 /// Passages embedded per request: as many as every common service accepts.
 const AT_ONCE: i64 = 32;
@@ -41,29 +39,22 @@ enum Ended {
     Failed(EmbeddingError),
 }
 
-/// The worker that embeds passages. One runs in each process.
-pub(super) struct Embedder {
-    pub(super) shared: Arc<Shared>,
-}
-
 #[boxed]
 impl Knowledge {
     /// The progress of embedding, with the model's name; `None` without an embeddings endpoint.
     pub async fn embedding_state(&self) -> Result<Option<(String, EmbeddingState)>, StoreError> {
-        let Some(meaning) = self.0.meaning.get() else {
+        let Some(meaning) = self.meaning.get() else {
             return Ok(None);
         };
         let model = meaning.model();
-        let state = self.0.store.embedding_state(model).await?;
+        let state = self.ctx.store.embedding_state(model).await?;
         Ok(Some((model.to_owned(), state)))
     }
-}
 
-impl Embedder {
-    /// Works until `stop`, if there is an embeddings endpoint. Then releases the current job.
-    pub(super) async fn run(self, stop: CancellationToken) {
-        let Some(meaning) = self.shared.meaning.get() else {
-            return;
+    /// Embeds passages until `stop`, if there is an embeddings endpoint. Then releases the current job.
+    pub async fn keep_embedding(self, stop: CancellationToken) {
+        let Some(meaning) = self.meaning.get() else {
+            return stop.cancelled().await;
         };
         tokio::select! {
             () = stop.cancelled() => return,
@@ -97,14 +88,16 @@ impl Embedder {
             };
             tokio::select! {
                 () = stop.cancelled() => {}
-                _ = timeout(wait, self.shared.wakes.embedder.notified()) => {}
+                _ = timeout(wait, self.ctx.wakes.embedder.notified()) => {}
             }
         }
     }
+}
 
+impl Knowledge {
     /// Queues documents that were read without this model, or before it.
     async fn prepare(&self, meaning: &Meaning) -> Result<(), StoreError> {
-        let store = &self.shared.store;
+        let store = &self.ctx.store;
         if store.is_embedded() {
             // The process that held these is gone.
             retry_while_unavailable(|| store.release_embeddings()).await?;
@@ -122,7 +115,7 @@ impl Embedder {
     }
 
     async fn tell(&self, meaning: &Meaning, error: &EmbeddingError) {
-        let state = self.shared.store.embedding_state(meaning.model()).await;
+        let state = self.ctx.store.embedding_state(meaning.model()).await;
         let waiting = state.map(|state| state.waiting).unwrap_or_default();
         tracing::warn!(%error, waiting, "documents wait for their embeddings, and are found by words alone");
     }
@@ -133,8 +126,8 @@ impl Embedder {
         meaning: &Meaning,
         stop: &CancellationToken,
     ) -> Result<Option<Ended>, StoreError> {
-        let store = &self.shared.store;
-        let now = self.shared.clock.now();
+        let store = &self.ctx.store;
+        let now = self.ctx.clock.now();
         let Some(job) = store.claim_embedding(meaning.model(), now).await? else {
             return Ok(None);
         };
@@ -160,7 +153,7 @@ impl Embedder {
     }
 
     async fn embed(&self, meaning: &Meaning, job: EmbeddingJob) -> Result<Ended, StoreError> {
-        let (store, model) = (&self.shared.store, meaning.model());
+        let (store, model) = (&self.ctx.store, meaning.model());
         let (mut next, mut dimension) = (0, None);
         // Vectors that an earlier try has stored are kept.
         if let Some(last) =

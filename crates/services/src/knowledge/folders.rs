@@ -39,19 +39,19 @@ impl Knowledge {
         page: PageRequest<FolderId>,
     ) -> Result<Page<Folder>, StoreError> {
         let limit = i64::from(page.limit);
-        let rows = self.0.store.folders(account, page.after, limit).await?;
+        let rows = self.ctx.store.folders(account, page.after, limit).await?;
         Ok(Page::of(rows, page.limit))
     }
 
     pub async fn folder(&self, account: AccountId, id: FolderId) -> Result<Folder> {
-        let found = self.0.store.folder(account, id).await?;
+        let found = self.ctx.store.folder(account, id).await?;
         found.ok_or(UseCaseError::NotFound)
     }
 
     /// Creates a folder: `{name}`.
     pub async fn add_folder(&self, account: AccountId, body: &Json) -> Result<Folder> {
         let CreateFolder { name } = CreateFolder::of(body, &())?;
-        let at = self.0.clock.now();
+        let at = self.ctx.clock.now();
         let folded = fold(&name);
         let folder = Folder {
             id: mint(at),
@@ -61,7 +61,7 @@ impl Knowledge {
             created_at: at,
             updated_at: at,
         };
-        let store = &self.0.store;
+        let store = &self.ctx.store;
         done(store.create_folder(folder, folded, FOLDERS_AT_MOST).await?)
     }
 
@@ -77,14 +77,14 @@ impl Knowledge {
         };
         let folded = fold(&name);
         let name = (name, folded);
-        let at = self.0.clock.now();
-        done(self.0.store.rename_folder(account, id, name, at).await?)
+        let at = self.ctx.clock.now();
+        done(self.ctx.store.rename_folder(account, id, name, at).await?)
     }
 
     /// Deletes a folder; returns how many documents moved to the root.
     pub async fn delete_folder(&self, account: AccountId, id: FolderId) -> Result<usize> {
-        let at = self.0.clock.now();
-        let moved = self.0.store.delete_folder(account, id, at).await?;
+        let at = self.ctx.clock.now();
+        let moved = self.ctx.store.delete_folder(account, id, at).await?;
         moved.ok_or(UseCaseError::NotFound)
     }
 }

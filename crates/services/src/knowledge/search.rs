@@ -21,7 +21,6 @@ use super::index;
 use super::meaning::Meaning;
 use super::scores::Scores;
 use super::vectors::fused;
-use crate::Shared;
 use crate::error::Result;
 
 /// Documents whose vectors are compared because their words match.
@@ -87,10 +86,10 @@ impl Knowledge {
                 let (documents, folders) =
                     (documents.unwrap_or_default(), folders.unwrap_or_default());
                 let named = (documents.clone(), folders.clone());
-                self.0
+                self.ctx
                     .check_selection(account, "", named, Default::default())
                     .await?;
-                let store = &self.0.store;
+                let store = &self.ctx.store;
                 let mut all: BTreeSet<DocumentId> = documents.into_iter().collect();
                 if !folders.is_empty() {
                     all.extend(store.documents_within(account, folders).await?);
@@ -98,7 +97,7 @@ impl Knowledge {
                 Scope::Documents(all.into_iter().collect())
             }
         };
-        Ok(search(&self.0, account, &sent.query, top_k, scope).await?)
+        Ok(search(self, account, &sent.query, top_k, scope).await?)
     }
 }
 
@@ -123,14 +122,14 @@ fn ids<T>(of: fn(uuid::Uuid) -> T) -> impl Form<Value = Vec<T>> {
 
 /// The `top_k` best matches of the query, best first: by words, and by meaning if available.
 pub(super) async fn search(
-    shared: &Shared,
+    knowledge: &Knowledge,
     account: AccountId,
     query: &str,
     top_k: usize,
     scope: Scope,
 ) -> Result<Vec<SearchHit>, StoreError> {
-    let store = &shared.store;
-    let ranked = match shared.meaning.get() {
+    let store = &knowledge.ctx.store;
+    let ranked = match knowledge.meaning.get() {
         None => by_words(store, account, query, (&scope, 2 * top_k + SPARE)).await?,
         Some(meaning) => by_both(store, meaning, (account, query), &scope).await?,
     };

@@ -3,7 +3,7 @@
 use offhook_domain::config::KnowledgeBase;
 use offhook_domain::{AccountId, AgentConfig, DocumentId, FolderId};
 
-use crate::Shared;
+use crate::Context;
 use crate::error::Result;
 
 pub(crate) fn named(knowledge: &KnowledgeBase) -> (Vec<DocumentId>, Vec<FolderId>) {
@@ -15,7 +15,7 @@ pub(crate) fn named(knowledge: &KnowledgeBase) -> (Vec<DocumentId>, Vec<FolderId
     )
 }
 
-impl Shared {
+impl Context {
     /// Checks that the account has every document and folder that is new in a configuration.
     pub(crate) async fn check_knowledge(
         &self,

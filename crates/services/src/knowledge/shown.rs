@@ -17,7 +17,7 @@ impl Knowledge {
         account: AccountId,
         id: DocumentId,
     ) -> Result<Vec<PinningAgent>, StoreError> {
-        self.0.store.pinning_agents(account, id).await
+        self.ctx.store.pinning_agents(account, id).await
     }
 
     /// The beginning of a document's text, and whether there is more; empty until it has been read.
@@ -25,7 +25,7 @@ impl Knowledge {
         if document.status != DocumentStatus::Ready {
             return Ok((String::new(), false));
         }
-        let store = &self.0.store;
+        let store = &self.ctx.store;
         let passages = store.document_text(document.id, 0, SHOWN).await?;
         let goes_on = i64::from(document.chunks_count) > SHOWN;
         Ok((joined(passages), goes_on))

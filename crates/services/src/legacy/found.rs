@@ -9,7 +9,7 @@ use offhook_domain::AccountId;
 use offhook_storage::{FoundConversation, mint};
 
 use super::SyncError;
-use crate::Shared;
+use crate::Runner;
 use crate::dialer::adopt_legacy;
 
 /// How far back to search.
@@ -17,34 +17,36 @@ const LOOKED_BACK: Duration = Duration::from_secs(24 * 3_600);
 
 /// Imports the conversations of the last day that the account does not have.
 pub(super) async fn take_in(
-    shared: &Arc<Shared>,
+    runner: &Arc<Runner>,
     account: AccountId,
     credential: &str,
 ) -> Result<(), SyncError> {
-    let since = shared.clock.now().minus(LOOKED_BACK);
-    let listed = shared.legacy.conversations(credential, since).await?;
+    let legacy = &runner.providers.legacy;
+    let since = runner.clock.now().minus(LOOKED_BACK);
+    let listed = legacy.conversations(credential, since).await?;
     // The list may contain one that was placed here just before it began there.
     let known_since = since.minus(LOOKED_BACK);
-    let unknown = shared.store.unknown_legacy(account, known_since, listed);
+    let unknown = runner.store.unknown_legacy(account, known_since, listed);
     for id in unknown.await? {
-        take(shared, account, credential, id).await?;
+        take(runner, account, credential, id).await?;
     }
     Ok(())
 }
 
 /// Imports a conversation by its id at the provider. One that is over is settled when this returns.
 pub(super) async fn take(
-    shared: &Arc<Shared>,
+    runner: &Arc<Runner>,
     account: AccountId,
     credential: &str,
     id: String,
 ) -> Result<(), SyncError> {
-    let Some(found) = shared.legacy.conversation(credential, &id).await? else {
+    let legacy = &runner.providers.legacy;
+    let Some(found) = legacy.conversation(credential, &id).await? else {
         return Ok(());
     };
-    let at = shared.clock.now();
+    let at = runner.clock.now();
     let began_at = found.began_at.min(at);
-    let taken = shared.store.take_legacy_conversation(FoundConversation {
+    let taken = runner.store.take_legacy_conversation(FoundConversation {
         id: mint(began_at),
         account_id: account,
         provider_agent_id: found.agent,
@@ -55,16 +57,16 @@ pub(super) async fn take(
         customer: found.customer,
         began_at,
         at,
-        steady: shared.clock.steady(),
-        node: shared.node,
+        steady: runner.clock.steady(),
+        node: runner.node,
     });
     let taken = taken.await?;
     let Some((claim, call)) = taken.and_then(|call| Some((call.claim_id?, call))) else {
         return Ok(());
     };
     tracing::info!(call = %call.id, "a conversation that the legacy provider had by itself is taken in");
-    let owner = shared.clone();
-    let following = shared.held.spawn(
+    let owner = runner.clone();
+    let following = runner.live.held.spawn(
         async move {
             if let Err(error) = adopt_legacy(&owner, &call, claim).await {
                 tracing::error!(%error, call = %call.id, "a conversation of the legacy provider could not be followed");

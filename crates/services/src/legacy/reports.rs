@@ -41,12 +41,15 @@ impl Legacy {
         signature: &str,
         body: &[u8],
     ) -> Result<(), ReportError> {
-        let shared = &self.0;
+        let runner = &self.0;
         let provider = CredentialProvider::LegacyWebhook;
-        let secret = shared.store.credential_secret(account, provider).await?;
+        let secret = runner.store.credential_secret(account, provider).await?;
         let secret = secret.ok_or(ReportError::NotGenuine)?;
-        let now = shared.clock.now();
-        let told = shared.legacy.read_report(&secret, signature, body, now)?;
+        let now = runner.clock.now();
+        let told = runner
+            .providers
+            .legacy
+            .read_report(&secret, signature, body, now)?;
         let Some(told) = told.filter(|told| told.conversation.len() <= ID_BYTES) else {
             return Ok(());
         };
@@ -55,15 +58,15 @@ impl Legacy {
             conversation: told.call.map(|call| call.0),
             failure: told.failure,
         };
-        let taken = shared.store.take_legacy_report(account, &report, now);
+        let taken = runner.store.take_legacy_report(account, &report, now);
         let Some(id) = taken.await? else {
             if report.conversation.is_none() && report.failure.is_none() {
                 self.look_for(account, report.provider_call_id);
             }
             return Ok(());
         };
-        if !shared.legacy_looks.wake(id) {
-            shared.signals.say(Signal::Look(id));
+        if !runner.live.legacy_looks.wake(id) {
+            runner.live.signals.say(Signal::Look(id));
         }
         Ok(())
     }
@@ -71,13 +74,13 @@ impl Legacy {
     /// Imports a conversation that the provider may have had without this service. If it fails now, it is searched for
     /// again later.
     fn look_for(&self, account: AccountId, id: String) {
-        let shared = self.0.clone();
+        let runner = self.0.clone();
         tokio::spawn(
             async move {
                 let found = async {
-                    let credential = shared.legacy_credential(account).await?;
+                    let credential = runner.legacy_credential(account).await?;
                     let credential = credential.ok_or(SyncError::NoCredential(account))?;
-                    found::take(&shared, account, &credential, id).await
+                    found::take(&runner, account, &credential, id).await
                 };
                 if let Err(error) = found.await {
                     tracing::warn!(%account, %error, "a conversation that was reported is not looked at");

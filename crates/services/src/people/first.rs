@@ -12,8 +12,8 @@ use super::sessions::begin;
 use super::{People, SignedIn};
 use crate::Result;
 use crate::accounts::{first_credits, new_account};
+use crate::digest::sha256;
 use crate::error::InputError;
-use crate::keys::sha256;
 use crate::team::checked_name;
 
 /// The characters of a code: digits and letters without those that look alike (Crockford's base 32).
@@ -65,7 +65,7 @@ impl People {
         if self.has_begun.load(Ordering::Relaxed) {
             return Ok(false);
         }
-        let has_account = self.shared.store.has_account().await?;
+        let has_account = self.ctx.store.has_account().await?;
         self.has_begun.store(has_account, Ordering::Relaxed);
         Ok(!has_account)
     }
@@ -94,7 +94,7 @@ impl People {
         if !self.is_code(new.code) {
             return Err(BeginError::Code);
         }
-        let at = self.shared.clock.now();
+        let at = self.ctx.clock.now();
         let account = new_account(new.account_name, new.plan, None, at);
         let account = account.map_err(|_| BeginError::AccountName)?;
         let email: EmailAddress = new.email.parse().map_err(|_| BeginError::Email)?;
@@ -109,9 +109,9 @@ impl People {
             role: MemberRole::Owner,
             joined_at: at,
         };
-        let credits = first_credits(&self.shared, &account, None);
+        let credits = first_credits(&self.ctx, &account, None);
         let (token, session) = begin(at)?;
-        let store = &self.shared.store;
+        let store = &self.ctx.store;
         let begun = store.begin_service(account.clone(), credits, (owner, hash), session);
         if !begun.await? {
             return Err(BeginError::Begun);
@@ -120,7 +120,7 @@ impl People {
         *self.first_code.lock() = None;
         tracing::info!(account = %account.id, "the first account was made in the portal");
         // As in `Accounts::create`: the next run over the months makes up for a failure here.
-        if let Err(error) = crate::billing::enter(&self.shared, &account, None).await {
+        if let Err(error) = crate::billing::enter(&self.ctx, &account, None).await {
             tracing::warn!(%error, "the account's first invoice is begun later");
         }
         let person = self.who(&token).await?.ok_or(BeginError::Begun)?;

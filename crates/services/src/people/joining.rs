@@ -98,7 +98,7 @@ impl People {
     /// Creates a one-time link with which a member of the account sets a password; `None` if it has no such member.
     /// Only the operator creates one, because it opens every account of the user.
     pub async fn link(&self, account: AccountId, email: &EmailAddress) -> Result<Option<Link>> {
-        let at = self.shared.clock.now();
+        let at = self.ctx.clock.now();
         let expires_at = at.plus(LINK_LASTS);
         let (token, session) = begin(at)?;
         let link = SignInLink {
@@ -106,13 +106,13 @@ impl People {
             account_id: account,
             expires_at,
         };
-        let made = self.shared.store.create_link(link, session.digest, at);
+        let made = self.ctx.store.create_link(link, session.digest, at);
         Ok(made.await?.then_some(Link { token, expires_at }))
     }
 
     /// Whether the user with this address has ever set a password.
     pub async fn has_password(&self, email: &EmailAddress) -> Result<bool> {
-        let (password, _) = self.shared.store.person(email.clone()).await?;
+        let (password, _) = self.ctx.store.person(email.clone()).await?;
         Ok(password.is_some())
     }
 
@@ -121,7 +121,7 @@ impl People {
         let Some(digest) = token_digest(token) else {
             return Ok(None);
         };
-        let found = self.shared.store.link(digest, self.shared.clock.now());
+        let found = self.ctx.store.link(digest, self.ctx.clock.now());
         Ok(found.await?.map(|(link, account, password)| LinkFor {
             email: link.email,
             account_name: account.name,
@@ -139,8 +139,8 @@ impl People {
         let digest = token_digest(token).ok_or(LinkError::Gone)?;
         passwords::check(password, &link.email)?;
         let hash = self.passwords.hash(password).await?;
-        let (token, session) = begin(self.shared.clock.now())?;
-        let store = &self.shared.store;
+        let (token, session) = begin(self.ctx.clock.now())?;
+        let store = &self.ctx.store;
         let key = email_key(link.email.as_str());
         let set = store.set_password_by_link(digest, hash, session, key);
         let member = set.await?.ok_or(LinkError::Gone)?;
@@ -154,10 +154,7 @@ impl People {
         let Some(digest) = token_digest(token) else {
             return Ok(None);
         };
-        let found = self
-            .shared
-            .store
-            .invitation(digest, self.shared.clock.now());
+        let found = self.ctx.store.invitation(digest, self.ctx.clock.now());
         Ok(found.await?.map(|(invitation, account, _)| InvitationFor {
             email: invitation.email,
             name: invitation.name,
@@ -177,10 +174,7 @@ impl People {
         address: IpAddr,
     ) -> Result<SignedIn, JoinError> {
         let digest = token_digest(token).ok_or(JoinError::Gone)?;
-        let found = self
-            .shared
-            .store
-            .invitation(digest, self.shared.clock.now());
+        let found = self.ctx.store.invitation(digest, self.ctx.clock.now());
         let (invitation, _, kept) = found.await?.ok_or(JoinError::Gone)?;
         let name = checked_name(name).map_err(|_| JoinError::Name)?;
         passwords::check(password, &invitation.email)?;
@@ -192,8 +186,8 @@ impl People {
         } else {
             JoinsWith::First(self.passwords.hash(password).await?)
         };
-        let (token, session) = begin(self.shared.clock.now())?;
-        let store = &self.shared.store;
+        let (token, session) = begin(self.ctx.clock.now())?;
+        let store = &self.ctx.store;
         let joined = store.accept_invitation(digest, name, with, session);
         let Some(member) = joined.await? else {
             let (password, places) = store.person(invitation.email).await?;

@@ -10,8 +10,8 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use super::passwords::{self, PasswordFault};
 use super::{People, Person};
-use crate::keys::sha256;
-use crate::{Result, Shared};
+use crate::digest::sha256;
+use crate::{Context, Result};
 
 /// How long a session may be idle.
 const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
@@ -188,7 +188,7 @@ impl People {
         address: IpAddr,
     ) -> Result<SignedIn, SignInError> {
         let (kept, memberships) = match email.parse::<EmailAddress>() {
-            Ok(email) => self.shared.store.person(email).await?,
+            Ok(email) => self.ctx.store.person(email).await?,
             Err(_) => (None, Vec::new()),
         };
         let tried = self.take_attempt(email, address, kept.as_ref()).await?;
@@ -196,9 +196,9 @@ impl People {
         let Some(Membership { member, .. }) = memberships.first() else {
             return Err(SignInError::Wrong);
         };
-        let at = self.shared.clock.now();
+        let at = self.ctx.clock.now();
         let (token, session) = begin(at)?;
-        let store = &self.shared.store;
+        let store = &self.ctx.store;
         let begun =
             store.begin_session(session, member.clone(), kept.changed_at, tried.taken_back());
         if !begun.await? {
@@ -228,8 +228,8 @@ impl People {
 
     /// Counts an attempt before it is checked, so that no more pass in parallel than in sequence.
     async fn take(&self, tried: Tried) -> Result<Tried, SignInError> {
-        let (now, keys) = (self.shared.clock.now(), tried.keys());
-        match self.shared.store.take_attempt(keys, TRIES, now).await? {
+        let (now, keys) = (self.ctx.clock.now(), tried.keys());
+        match self.ctx.store.take_attempt(keys, TRIES, now).await? {
             Ok(()) => Ok(tried),
             Err(until) => Err(SignInError::Throttled {
                 seconds: until
@@ -244,9 +244,9 @@ impl People {
 
     /// Takes back an attempt that succeeded and started no session.
     pub(super) async fn give_back(&self, tried: Tried) -> Result<()> {
-        let now = self.shared.clock.now();
+        let now = self.ctx.clock.now();
         let back = tried.taken_back();
-        self.shared.store.give_back_attempt(back, now).await
+        self.ctx.store.give_back_attempt(back, now).await
     }
 
     /// The stored password, if it matches.
@@ -278,11 +278,11 @@ impl People {
         let Some(digest) = token_digest(token) else {
             return Ok(None);
         };
-        let store = &self.shared.store;
+        let store = &self.ctx.store;
         let Some(session) = store.session(digest).await? else {
             return Ok(None);
         };
-        let now = self.shared.clock.now();
+        let now = self.ctx.clock.now();
         let (idle, age) = (now.since(session.seen_at), now.since(session.created_at));
         if idle >= IDLE || age >= LASTS {
             return Ok(None);
@@ -312,7 +312,7 @@ impl People {
     /// Ends a session; an invalid token is not an error.
     pub async fn sign_out(&self, token: &str) -> Result<()> {
         match token_digest(token) {
-            Some(digest) => self.shared.store.end_session(digest).await,
+            Some(digest) => self.ctx.store.end_session(digest).await,
             None => Ok(()),
         }
     }
@@ -320,24 +320,24 @@ impl People {
     /// Moves a session to another account of the user; `false` if they are not a member of it.
     pub async fn switch(&self, token: &str, account: AccountId) -> Result<bool> {
         match token_digest(token) {
-            Some(digest) => self.shared.store.switch_session(digest, account).await,
+            Some(digest) => self.ctx.store.switch_session(digest, account).await,
             None => Ok(false),
         }
     }
 
     /// How many other sessions the user has.
     pub async fn other_sessions(&self, person: &Person) -> Result<i64> {
-        let now = self.shared.clock.now();
+        let now = self.ctx.clock.now();
         let since = (now.minus(IDLE), now.minus(LASTS));
         let (email, but) = (person.member.email.clone(), person.session);
-        let store = &self.shared.store;
+        let store = &self.ctx.store;
         store.count_other_sessions(email, but, since).await
     }
 
     /// Ends every other session of the user. Returns the number of rows, which includes expired sessions.
     pub async fn end_other_sessions(&self, person: &Person) -> Result<usize> {
         let email = person.member.email.clone();
-        let store = &self.shared.store;
+        let store = &self.ctx.store;
         store.end_other_sessions(email, person.session).await
     }
 
@@ -352,12 +352,12 @@ impl People {
         let email = &person.member.email;
         passwords::check(new, email)?;
         let tried = self.take(Tried::inside(email)).await?;
-        let (kept, _) = self.shared.store.person(email.clone()).await?;
+        let (kept, _) = self.ctx.store.person(email.clone()).await?;
         let kept = self.verify(present, kept).await?;
         self.give_back(tried).await?;
         let hash = self.passwords.hash(new).await?;
-        let at = self.shared.clock.now();
-        let store = self.shared.store.acting(person.actor());
+        let at = self.ctx.clock.now();
+        let store = self.ctx.store.acting(person.actor());
         let member = person.member.clone();
         let (token, session) = begin(at)?;
         let changed = store.change_password(member, kept.changed_at, hash, session);
@@ -369,7 +369,7 @@ impl People {
 }
 
 /// Deletes expired sessions, links and attempt counts; returns whether there may be more.
-pub(crate) async fn delete_ended(shared: &Shared) -> Result<bool> {
+pub(crate) async fn delete_ended(shared: &Context) -> Result<bool> {
     let now = shared.clock.now();
     let store = &shared.store;
     store.delete_ended_sessions(now.minus(IDLE), now).await

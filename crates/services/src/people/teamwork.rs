@@ -51,12 +51,12 @@ impl People {
         }
         let name = checked_name(name).map_err(|_| TeamRefusal::Name)?;
         let account = &person.caller.account;
-        let at = self.shared.clock.now();
+        let at = self.ctx.clock.now();
         let made = new_invitation(account.id, (email, name, role), at);
         let (invited, digest) =
             made.ok_or_else(|| StoreError::Internal("the system gives no randomness".to_owned()))?;
         let seats_max = self.seats_max(account.plan);
-        let store = self.shared.store.acting(person.actor());
+        let store = self.ctx.store.acting(person.actor());
         let taken = store.invite(invited.invitation.clone(), digest, seats_max);
         match taken.await? {
             SeatTaken::Done => Ok(invited),
@@ -82,16 +82,16 @@ impl People {
         if !person.member.role.may_change(found.role) {
             return Err(TeamRefusal::Forbidden);
         }
-        let (account, at) = (person.member.account_id, self.shared.clock.now());
-        let store = self.shared.store.acting(person.actor());
+        let (account, at) = (person.member.account_id, self.ctx.clock.now());
+        let store = self.ctx.store.acting(person.actor());
         let withdrawn = store.withdraw_invitation(account, email, at).await?;
         withdrawn.ok_or(TeamRefusal::Absent)
     }
 
     /// Lists pending invitations to the member's account, oldest first.
     pub async fn invitations(&self, person: &Person) -> Result<Vec<Invitation>> {
-        let (account, now) = (person.member.account_id, self.shared.clock.now());
-        self.shared.store.invitations(account, now).await
+        let (account, now) = (person.member.account_id, self.ctx.clock.now());
+        self.ctx.store.invitations(account, now).await
     }
 
     /// Changes the role of a member of the account; their sessions end.
@@ -112,8 +112,8 @@ impl People {
     /// Changes the caller's name in their current account.
     pub async fn rename(&self, person: &Person, name: &str) -> Result<(), TeamRefusal> {
         let name = checked_name(name).map_err(|_| TeamRefusal::Name)?;
-        let (account, at) = (person.member.account_id, self.shared.clock.now());
-        let store = &self.shared.store;
+        let (account, at) = (person.member.account_id, self.ctx.clock.now());
+        let store = &self.ctx.store;
         store
             .rename_member(account, person.member.id, name, at)
             .await?;
@@ -126,8 +126,8 @@ impl People {
         member: MemberId,
         step: MemberStep,
     ) -> Result<Member, TeamRefusal> {
-        let (account, at) = (person.member.account_id, self.shared.clock.now());
-        let store = &self.shared.store;
+        let (account, at) = (person.member.account_id, self.ctx.clock.now());
+        let store = &self.ctx.store;
         let changed = store.change_member(account, (person.member.id, member), step, at);
         match changed.await? {
             MemberChange::Done(member) => Ok(member),

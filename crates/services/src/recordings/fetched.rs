@@ -12,9 +12,9 @@ use offhook_metrics::metrics;
 use offhook_storage::Conversation;
 use tokio::time::sleep;
 
-use super::kept::{Held, KeepError, blocking, keep};
+use super::Recordings;
+use super::kept::{Held, KeepError, blocking};
 use super::spool::{Of, Spool};
-use crate::Shared;
 
 /// How long fetching a recording is retried.
 const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
@@ -49,7 +49,7 @@ enum Came {
 impl Wanted {
     /// Records that the recording of an ended call is to be fetched. `None` if there is no place for it.
     pub(crate) async fn note(
-        shared: &Shared,
+        recordings: &Recordings,
         call: &Conversation,
         conversation: Option<String>,
     ) -> Option<Self> {
@@ -57,7 +57,6 @@ impl Wanted {
             account: call.account_id,
             id: call.id,
         };
-        let recordings = &shared.recordings;
         let (Some(spool), Some(held)) = (recordings.spool.get(), recordings.busy.take(of.id))
         else {
             metrics().recordings.failed();
@@ -65,7 +64,7 @@ impl Wanted {
             return None;
         };
         let note = Note {
-            until: shared.clock.now().plus(PATIENCE).unix_seconds(),
+            until: recordings.ctx.clock.now().plus(PATIENCE).unix_seconds(),
             conversation,
         };
         let noted = blocking(spool, move |spool| spool.want(of, &note.text())).await;
@@ -86,18 +85,18 @@ impl Wanted {
     }
 
     /// Starts fetching it.
-    pub(crate) fn fetch(self, shared: &Arc<Shared>) {
-        tokio::spawn(self.retry_while_unavailable(shared.clone()).boxed());
+    pub(crate) fn fetch(self, recordings: &Arc<Recordings>) {
+        tokio::spawn(self.retry_while_unavailable(recordings.clone()).boxed());
     }
 
-    async fn retry_while_unavailable(self, shared: Arc<Shared>) {
+    async fn retry_while_unavailable(self, recordings: Arc<Recordings>) {
         let Self {
             of,
             spool,
             held: _held,
         } = self;
         let mut retries = FIRST_RETRIES.into_iter();
-        while !try_fetching(&shared, &spool, of).await {
+        while !recordings.try_fetching(&spool, of).await {
             match retries.next() {
                 Some(wait) => sleep(wait).await,
                 None => return,
@@ -135,85 +134,91 @@ impl Note {
     }
 }
 
-/// Tries to fetch a recording once; `false` if it must be retried.
-pub(super) async fn try_fetching(shared: &Shared, spool: &Spool, of: Of) -> bool {
-    match fetch(shared, spool, of).await {
-        Ok(None) => true,
-        Ok(Some(why)) => {
-            tracing::warn!(call = %of.id, "a recording did not come, and is asked for again: {why}");
-            false
-        }
-        Err(error) => {
-            tracing::warn!(%error, call = %of.id, "a recording waits, and is tried again");
-            false
+impl Recordings {
+    /// Tries to fetch a recording once; `false` if it must be retried.
+    pub(super) async fn try_fetching(&self, spool: &Spool, of: Of) -> bool {
+        match self.fetch(spool, of).await {
+            Ok(None) => true,
+            Ok(Some(why)) => {
+                tracing::warn!(call = %of.id, "a recording did not come, and is asked for again: {why}");
+                false
+            }
+            Err(error) => {
+                tracing::warn!(%error, call = %of.id, "a recording waits, and is tried again");
+                false
+            }
         }
     }
-}
 
-/// Why a recording has not come yet; `None` if it needs no retry.
-async fn fetch(shared: &Shared, spool: &Spool, of: Of) -> Result<Option<String>, KeepError> {
-    let Some(note) = blocking(spool, move |spool| spool.wanted(of)).await? else {
-        // A process that died may have left a part of it.
-        blocking(spool, move |spool| spool.discard(of)).await?;
-        return Ok(None);
-    };
-    let note = Note::read(&note);
-    let _fetching = shared.recordings.fetching.acquire().await;
-    let view = shared.store.conversation(of.account, of.id, None).await?;
-    // It is already here, or its conversation was deleted.
-    if view.is_none_or(|view| view.conversation.has_audio) {
-        blocking(spool, move |spool| give_up(spool, of)).await?;
-        return Ok(None);
-    }
-    let is_over = note.is_over(shared.clock.now());
-    let why = match ask(shared, spool, of, note.conversation).await? {
-        Came::Whole => {
-            let taken = move |spool: &Spool| spool.take_in(of).and_then(|()| spool.forget(of));
-            blocking(spool, taken).await?;
-            keep(shared, spool, of).await?;
+    /// Why a recording has not come yet; `None` if it needs no retry.
+    async fn fetch(&self, spool: &Spool, of: Of) -> Result<Option<String>, KeepError> {
+        let Some(note) = blocking(spool, move |spool| spool.wanted(of)).await? else {
+            // A process that died may have left a part of it.
+            blocking(spool, move |spool| spool.discard(of)).await?;
+            return Ok(None);
+        };
+        let note = Note::read(&note);
+        let _fetching = self.fetching.acquire().await;
+        let view = self.ctx.store.conversation(of.account, of.id, None).await?;
+        // It is already here, or its conversation was deleted.
+        if view.is_none_or(|view| view.conversation.has_audio) {
+            blocking(spool, move |spool| give_up(spool, of)).await?;
             return Ok(None);
         }
-        Came::NotYet(why) if !is_over => {
-            blocking(spool, move |spool| spool.discard(of)).await?;
-            return Ok(Some(why));
-        }
-        Came::NotYet(why) | Came::Never(why) => why,
-    };
-    metrics().recordings.failed();
-    tracing::error!(call = %of.id, "a recording is not kept, and not asked for any more: {why}");
-    blocking(spool, move |spool| give_up(spool, of)).await?;
-    Ok(None)
+        let is_over = note.is_over(self.ctx.clock.now());
+        let why = match self.ask(spool, of, note.conversation).await? {
+            Came::Whole => {
+                let taken = move |spool: &Spool| spool.take_in(of).and_then(|()| spool.forget(of));
+                blocking(spool, taken).await?;
+                self.keep(spool, of).await?;
+                return Ok(None);
+            }
+            Came::NotYet(why) if !is_over => {
+                blocking(spool, move |spool| spool.discard(of)).await?;
+                return Ok(Some(why));
+            }
+            Came::NotYet(why) | Came::Never(why) => why,
+        };
+        metrics().recordings.failed();
+        tracing::error!(call = %of.id, "a recording is not kept, and not asked for any more: {why}");
+        blocking(spool, move |spool| give_up(spool, of)).await?;
+        Ok(None)
+    }
+
+    async fn ask(
+        &self,
+        spool: &Spool,
+        of: Of,
+        conversation: Option<String>,
+    ) -> Result<Came, KeepError> {
+        let Some(credential) = self.ctx.legacy_credential(of.account).await? else {
+            return Ok(Came::NotYet(
+                "the account has no credential for the legacy provider".to_owned(),
+            ));
+        };
+        let reference = LegacyReference {
+            call: CallHandle(of.id),
+            conversation,
+        };
+        let to = blocking(spool, move |spool| spool.fresh(of)).await?;
+        let asked = self
+            .providers
+            .legacy
+            .recording(&credential, &reference, to)
+            .await;
+        Ok(match asked {
+            Ok(true) => Came::Whole,
+            Ok(false) => Came::NotYet("the legacy provider does not have it yet".to_owned()),
+            Err(error @ RecordingError::Unusable(_)) => Came::Never(error.to_string()),
+            Err(error) => Came::NotYet(error.to_string()),
+        })
+    }
 }
 
 /// Also deletes what has been fetched so far.
 fn give_up(spool: &Spool, of: Of) -> io::Result<()> {
     spool.discard(of)?;
     spool.forget(of)
-}
-
-async fn ask(
-    shared: &Shared,
-    spool: &Spool,
-    of: Of,
-    conversation: Option<String>,
-) -> Result<Came, KeepError> {
-    let Some(credential) = shared.legacy_credential(of.account).await? else {
-        return Ok(Came::NotYet(
-            "the account has no credential for the legacy provider".to_owned(),
-        ));
-    };
-    let reference = LegacyReference {
-        call: CallHandle(of.id),
-        conversation,
-    };
-    let to = blocking(spool, move |spool| spool.fresh(of)).await?;
-    let asked = shared.legacy.recording(&credential, &reference, to).await;
-    Ok(match asked {
-        Ok(true) => Came::Whole,
-        Ok(false) => Came::NotYet("the legacy provider does not have it yet".to_owned()),
-        Err(error @ RecordingError::Unusable(_)) => Came::Never(error.to_string()),
-        Err(error) => Came::NotYet(error.to_string()),
-    })
 }
 
 #[cfg(test)]

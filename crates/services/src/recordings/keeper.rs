@@ -12,10 +12,9 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::fetched::try_fetching;
-use super::kept::{KeepError, blocking, keep};
+use super::Recordings;
+use super::kept::{KeepError, blocking};
 use super::spool::Of;
-use crate::Shared;
 
 /// How often the directory is scanned.
 fn look_every() -> Duration {
@@ -33,7 +32,7 @@ type Waits = HashMap<Of, (Instant, Duration)>;
 
 /// Uploads recordings that were not uploaded when their calls ended.
 #[derive(Clone)]
-pub struct RecordingKeeper(pub(crate) Arc<Shared>);
+pub struct RecordingKeeper(pub(crate) Arc<Recordings>);
 
 #[boxed]
 impl RecordingKeeper {
@@ -75,7 +74,7 @@ impl RecordingKeeper {
 
     /// Starts fetching the recordings that are due, with growing pauses for each.
     async fn fetch(&self, waits: &mut Waits) -> Result<Vec<JoinHandle<bool>>, KeepError> {
-        let recordings = &self.0.recordings;
+        let recordings = &self.0;
         let Some(spool) = recordings.spool.get() else {
             return Ok(Vec::new());
         };
@@ -92,11 +91,11 @@ impl RecordingKeeper {
                 continue;
             };
             waits.insert(of, (now + wait, (wait * 2).min(LONGEST_FETCH_WAIT)));
-            let (shared, spool) = (self.0.clone(), spool.clone());
+            let (recordings, spool) = (self.0.clone(), spool.clone());
             begun.push(tokio::spawn(
                 async move {
                     let _held = held;
-                    try_fetching(&shared, &spool, of).await
+                    recordings.try_fetching(&spool, of).await
                 }
                 .boxed(),
             ));
@@ -107,7 +106,7 @@ impl RecordingKeeper {
     /// Starts after the recording `after`, which failed the last time: one that the store never accepts does not block
     /// the others.
     async fn look(&self, after: &mut Option<Of>) -> Result<(), KeepError> {
-        let recordings = &self.0.recordings;
+        let recordings = &self.0;
         let Some(spool) = recordings.spool.get() else {
             return Ok(());
         };
@@ -124,7 +123,7 @@ impl RecordingKeeper {
             let Some(_held) = recordings.busy.take(of.id) else {
                 continue;
             };
-            match keep(&self.0, spool, of).await {
+            match recordings.keep(spool, of).await {
                 Ok(()) => {
                     waiting -= 1;
                     metrics().recordings.waiting(waiting);

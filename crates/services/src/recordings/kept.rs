@@ -16,7 +16,6 @@ use tokio::time::timeout;
 
 use super::Recordings;
 use super::spool::{Of, Spool};
-use crate::Shared;
 
 /// How long the report of a call waits for its recording, so that a recipient of the report finds the recording too.
 const REPORT_WAITS: Duration = Duration::from_secs(5);
@@ -80,46 +79,45 @@ impl Recordings {
             let _ = timeout(REPORT_WAITS, held.changed()).await;
         }
     }
-}
 
-/// Uploads a finished recording, records it in its conversation, and deletes its file. Deletes a recording without
-/// sound, and one whose conversation was deleted.
-///
-/// Each step can be repeated: a process that dies between two steps leaves the file, and the next one starts again.
-pub(super) async fn keep(shared: &Shared, spool: &Spool, of: Of) -> Result<(), KeepError> {
-    let recordings = &shared.recordings;
-    let _sending = recordings.sending.acquire().await;
-    let completed = blocking(spool, move |spool| spool.complete(of)).await;
-    let Some(path) = completed.inspect_err(|error| {
-        if error.kind() == io::ErrorKind::InvalidData {
-            metrics().recordings.failed();
-        }
-    })?
-    else {
-        return Ok(());
-    };
-    let key = Recordings::key(of.account, of.id);
-    let view = shared.store.conversation(of.account, of.id, None).await?;
-    match view.map(|view| view.conversation.has_audio) {
-        // A process that died before it could delete the file has recorded it.
-        Some(true) => {}
-        Some(false) => {
-            recordings.objects.put_file(&key, path).await?;
-            failpoints::hit(failpoints::RECORDING_AFTER_OBJECT);
-            // From here on, deleting the conversation also deletes the recording, because its row says that there is
-            // one.
-            if shared.store.recording_kept(of.account, of.id).await? {
-                metrics().recordings.kept();
-                shared.touch(of.id);
-            } else {
-                recordings.objects.delete(&key).await?;
+    /// Uploads a finished recording, records it in its conversation, and deletes its file. Deletes a recording without
+    /// sound, and one whose conversation was deleted.
+    ///
+    /// Each step can be repeated: a process that dies between two steps leaves the file, and the next one starts again.
+    pub(super) async fn keep(&self, spool: &Spool, of: Of) -> Result<(), KeepError> {
+        let _sending = self.sending.acquire().await;
+        let completed = blocking(spool, move |spool| spool.complete(of)).await;
+        let Some(path) = completed.inspect_err(|error| {
+            if error.kind() == io::ErrorKind::InvalidData {
+                metrics().recordings.failed();
             }
+        })?
+        else {
+            return Ok(());
+        };
+        let key = Recordings::key(of.account, of.id);
+        let view = self.ctx.store.conversation(of.account, of.id, None).await?;
+        match view.map(|view| view.conversation.has_audio) {
+            // A process that died before it could delete the file has recorded it.
+            Some(true) => {}
+            Some(false) => {
+                self.objects.put_file(&key, path).await?;
+                failpoints::hit(failpoints::RECORDING_AFTER_OBJECT);
+                // From here on, deleting the conversation also deletes the recording, because its row says that there is
+                // one.
+                if self.ctx.store.recording_kept(of.account, of.id).await? {
+                    metrics().recordings.kept();
+                    self.live.touch(of.id);
+                } else {
+                    self.objects.delete(&key).await?;
+                }
+            }
+            // It may have been uploaded before its conversation was deleted.
+            None => self.objects.delete(&key).await?,
         }
-        // It may have been uploaded before its conversation was deleted.
-        None => recordings.objects.delete(&key).await?,
+        blocking(spool, move |spool| spool.remove(of)).await?;
+        Ok(())
     }
-    blocking(spool, move |spool| spool.remove(of)).await?;
-    Ok(())
 }
 
 /// Runs a file operation on a blocking thread.

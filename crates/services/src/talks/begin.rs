@@ -40,6 +40,7 @@ impl Talks {
         // Runs to its end even if the caller is gone: a conversation that is written must have an owner.
         let begun = self
             .0
+            .live
             .chats
             .run(async move { talks.take(origin, agent, metadata, address).await });
         begun.await.unwrap_or_else(|error| {
@@ -57,7 +58,7 @@ impl Talks {
         let shared = &self.0;
         // Taken before the check whether this process is stopping: the shutdown waits for conversations that were let
         // in.
-        let held = shared.held.token();
+        let held = shared.live.held.token();
         let claimed_at = Moment::now();
         let (call, mut place, from) = self.claim(origin, agent, metadata, address).await?;
         let unresampled = || StoreError::Internal("sound cannot be resampled".to_owned());
@@ -68,13 +69,13 @@ impl Talks {
         let control = CallControl::new();
         place.give(id, claim, control.clone());
         // The page is connected, which is all that a carrier could report.
-        shared.registry.mark_alive(id);
-        shared.touch(id);
+        shared.live.registry.mark_alive(id);
+        shared.live.touch(id);
         if shared.stopping.load(Ordering::SeqCst) {
             // The shutdown began while the conversation was written, and may not see it any more.
             control.end(EndRequest::Drain);
         }
-        let news = shared.listeners.listen(id);
+        let news = shared.live.listeners.listen(id);
         let span = tracing::info_span!("call", call = %id);
         tracing::info!(parent: &span, "talk began");
         let network = Network::Spoken(Arc::new(CameIn::new(Box::new(Waiting(line)))));
@@ -90,9 +91,9 @@ impl Talks {
         let session = async move {
             session.await;
             drop(from);
-            owner.listeners.forget(id);
+            owner.live.listeners.forget(id);
         };
-        shared.held.spawn(session.instrument(span).boxed());
+        shared.live.held.spawn(session.instrument(span).boxed());
         drop(held);
         Ok(Talk::new(id, page, news))
     }
@@ -109,7 +110,7 @@ impl Talks {
         if shared.stopping.load(Ordering::SeqCst) {
             return Err(UseCaseError::Stopping(STOPPING));
         }
-        let place = shared.registry.keep(1, shared.calls.sessions_at_most);
+        let place = shared.live.registry.keep(1, shared.calls.sessions_at_most);
         let place = place.ok_or(UseCaseError::Full)?;
         let found = shared.store.widget_agent(agent).await?;
         let found = found.ok_or(UseCaseError::NotFound)?;
@@ -117,12 +118,12 @@ impl Talks {
         shared.may_talk(&config)?;
         let at = shared.clock.now();
         let plan = found.account.plan;
-        let price = shared.price_of_a_spoken_minute(plan, &config);
+        let price = shared.providers.price_of_a_spoken_minute(plan, &config);
         let live_calls = shared.plans.terms(plan).live_calls;
         let of_pages = (live_calls * shared.calls.page_share / 100).max(1);
         let from = match address {
             Some(address) => Some(
-                FromAddress::take(shared, (found.account.id, address), of_pages.div_ceil(2))
+                FromAddress::take(&self.1, (found.account.id, address), of_pages.div_ceil(2))
                     .ok_or(UseCaseError::Conflict(Refusal::LinesBusy))?,
             ),
             None => None,

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::calls::{Hours, opening};
 use crate::error::{Result, UseCaseError};
-use crate::{Refusal, Shared};
+use crate::{Refusal, Runner};
 
 pub(crate) use listeners::Listeners;
 pub use talk::{Talk, TalkEvent};
@@ -30,34 +30,34 @@ pub const TALK_FRAME_BYTES: usize = offhook_browser::MOST_FRAME_BYTES;
 pub(crate) const HELD_SECONDS: i64 = 60;
 
 #[derive(Clone)]
-pub struct Talks(pub(crate) Arc<Shared>);
+pub struct Talks(pub(crate) Arc<Runner>, pub(crate) Arc<Addresses>);
 
 /// The number of page conversations here, by account and IP address.
 pub(crate) type Addresses = Mutex<HashMap<(AccountId, IpAddr), u32>>;
 
 /// One of them; dropping it removes it from the count.
 struct FromAddress {
-    shared: Arc<Shared>,
+    talkers: Arc<Addresses>,
     of: (AccountId, IpAddr),
 }
 
 impl FromAddress {
     /// `None` if this address already has `most`.
-    fn take(shared: &Arc<Shared>, of: (AccountId, IpAddr), most: u32) -> Option<Self> {
-        let mut addresses = shared.talkers.lock();
+    fn take(talkers: &Arc<Addresses>, of: (AccountId, IpAddr), most: u32) -> Option<Self> {
+        let mut addresses = talkers.lock();
         let open = addresses.entry(of).or_default();
         if *open >= most {
             return None;
         }
         *open += 1;
-        let shared = shared.clone();
-        Some(Self { shared, of })
+        let talkers = talkers.clone();
+        Some(Self { talkers, of })
     }
 }
 
 impl Drop for FromAddress {
     fn drop(&mut self) {
-        let mut addresses = self.shared.talkers.lock();
+        let mut addresses = self.talkers.lock();
         if let Some(open) = addresses.get_mut(&self.of) {
             *open -= 1;
             if *open == 0 {
@@ -67,10 +67,10 @@ impl Drop for FromAddress {
     }
 }
 
-impl Shared {
+impl Runner {
     /// Whether a page can talk to the agent now; the error says why not.
     pub(crate) fn may_talk(&self, config: &AgentConfig) -> Result<()> {
-        if !self.can_speak(config) {
+        if !self.providers.can_speak(config) {
             return Err(UseCaseError::Conflict(Refusal::SpeechUnavailable));
         }
         let Some(hours) = &config.conversation.calling_hours else {

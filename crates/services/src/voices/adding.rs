@@ -78,11 +78,7 @@ impl Voices {
             Err(error) => return Err(UnreadyVoice::Library(error)),
         }
         tracing::info!(%provider, voice_id, "a shared voice is in the workspace");
-        let at = self.shared.clock.now();
-        Ok(self
-            .shared
-            .store
-            .voice_added(provider, voice_id, at)
-            .await?)
+        let at = self.ctx.clock.now();
+        Ok(self.ctx.store.voice_added(provider, voice_id, at).await?)
     }
 }

@@ -28,7 +28,7 @@ impl Voices {
         if !list.owners.contains(&account) {
             return Ok(None);
         }
-        let rows = self.shared.store.account_voices(account).await?;
+        let rows = self.ctx.store.account_voices(account).await?;
         let mut listing = Listing::new(&self.shipped);
         for row in rows {
             listing.add(voice(row)?);
@@ -39,7 +39,7 @@ impl Voices {
     /// Synchronizes with every account's own credentials, due or not.
     pub async fn sync_accounts(&self) -> Result<Vec<SyncOutcome>> {
         let mut outcomes = Vec::new();
-        for credential in self.shared.store.voice_credentials().await? {
+        for credential in self.ctx.store.voice_credentials().await? {
             // A provider without a configured URL cannot be reached.
             if let Some(library) = self.library(credential.provider) {
                 outcomes.push(self.sync_account(library, credential).await);
@@ -51,7 +51,7 @@ impl Voices {
     /// Synchronizes with the due credentials, one after the other. Processes share the work: one of them claims each.
     pub(super) async fn sync_due_accounts(&self) -> Result<()> {
         loop {
-            let (store, now) = (&self.shared.store, self.shared.clock.now());
+            let (store, now) = (&self.ctx.store, self.ctx.clock.now());
             let due = store.take_due_voice_credentials(BATCH, AGAIN_AFTER, now);
             let due = due.await?;
             if due.is_empty() {
@@ -79,13 +79,13 @@ impl Voices {
         let VoiceCredential {
             account, provider, ..
         } = credential;
-        let began = self.shared.clock.now();
+        let began = self.ctx.clock.now();
         let result = self.ask_account(library, credential).await;
         if let Err(VoiceSyncError::Library(error)) = &result
             && let Some(word) = CredentialProvider::of_voices(provider)
         {
             // The account sees it beside its credentials.
-            let (store, why) = (&self.shared.store, told(error));
+            let (store, why) = (&self.ctx.store, told(error));
             if let Err(error) = store
                 .credential_unanswered(account, word, began, &why)
                 .await
@@ -118,13 +118,13 @@ impl Voices {
         library: &dyn VoiceLibrary,
         credential: VoiceCredential,
     ) -> Result<(usize, VoiceChanges), VoiceSyncError> {
-        let store = &self.shared.store;
+        let store = &self.ctx.store;
         let opened = store.voice_credential_secret(credential.id).await?;
         let secret = opened.ok_or(VoiceSyncError::CredentialGone)?;
         let voices = library.own_voices(&secret).await?;
         let count = voices.len();
         let rows = voices.iter().map(row).collect();
-        let at = self.shared.clock.now();
+        let at = self.ctx.clock.now();
         let changes = store.replace_account_voices(credential, rows, (at, at.plus(DUE_EVERY)));
         let changes = changes.await?.ok_or(VoiceSyncError::CredentialGone)?;
         Ok((count, changes))

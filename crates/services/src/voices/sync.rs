@@ -89,8 +89,8 @@ impl Voices {
         if voices.is_empty() {
             return Err(VoiceSyncError::Empty);
         }
-        let (count, at) = (voices.len(), self.shared.clock.now());
-        let store = &self.shared.store;
+        let (count, at) = (voices.len(), self.ctx.clock.now());
+        let store = &self.ctx.store;
         let changes = store.replace_voices(library.provider(), voices, at).await?;
         Ok((count, changes))
     }
@@ -119,15 +119,13 @@ impl Voices {
     /// Queries every configured provider, if a day has passed (an hour, if one of them failed) and no other process is
     /// doing it. `None` if not, or if another process took over meanwhile.
     pub async fn sync_if_due(&self) -> Result<Option<Vec<SyncOutcome>>> {
-        let (store, node) = (&self.shared.store, self.shared.node);
-        let now = || self.shared.clock.steady();
-        if !store.take_job(JOB, node, now()).await? {
+        if !self.ctx.take_job(JOB).await? {
             return Ok(None);
         }
         let keep = async {
             loop {
                 sleep(renew_every()).await;
-                match store.take_job(JOB, node, now()).await {
+                match self.ctx.take_job(JOB).await {
                     Ok(true) | Err(_) => {}
                     Ok(false) => return,
                 }
@@ -141,7 +139,7 @@ impl Voices {
         let failed = outcomes.iter().any(|outcome| outcome.result.is_err());
         metrics().jobs.ran(JOB, !failed);
         let pause = if failed { AGAIN_AFTER } else { DUE_EVERY };
-        store.finish_job(JOB, node, now(), pause).await?;
+        self.ctx.finish_job(JOB, pause).await?;
         Ok(Some(outcomes))
     }
 }

@@ -12,7 +12,7 @@ use crate::{Page, PageRequest};
 impl Webhooks {
     /// The health of each endpoint of the account.
     pub async fn health(&self, account: AccountId) -> Result<Vec<EndpointHealth>, StoreError> {
-        self.0.store.endpoint_health(account).await
+        self.ctx.store.endpoint_health(account).await
     }
 
     /// Lists the deliveries to one endpoint, newest first.
@@ -24,7 +24,7 @@ impl Webhooks {
         page: PageRequest<DeliveryId>,
     ) -> Result<Page<Delivery>> {
         let (after, limit) = (page.after.map(|(_, id)| id), i64::from(page.limit));
-        let store = &self.0.store;
+        let store = &self.ctx.store;
         let rows = store.endpoint_deliveries(account, endpoint, filter, after, limit);
         let rows = rows.await?.ok_or(UseCaseError::NotFound)?;
         Ok(Page::of(rows, page.limit))

@@ -17,7 +17,7 @@ impl Webhooks {
         account: AccountId,
         conversation: ConversationId,
     ) -> Result<Vec<Delivery>, StoreError> {
-        let store = &self.0.store;
+        let store = &self.ctx.store;
         store.deliveries_of(account, conversation, SHOWN).await
     }
 }

@@ -194,7 +194,7 @@ impl Job {
         match written.await? {
             // If the conversation has ended meanwhile, the message is handled again, in the next one.
             Some(_) => {
-                self.shared.touch(conversation);
+                self.shared.live.touch(conversation);
                 Ok(())
             }
             None => Err(Halt::Lost),
@@ -261,7 +261,7 @@ impl Job {
             agent_id: agent.id,
             agent_version: agent.published_version,
             metadata: "{}".to_owned(),
-            price: shared.catalog.dearest(account.plan, config),
+            price: shared.providers.catalog.dearest(account.plan, config),
             origin: WHATSAPP_ORIGIN.to_owned(),
             // The digest of a token that no client receives.
             token_digest: chats::unknown_token()?,
@@ -283,7 +283,7 @@ impl Job {
             }
         }
         tracing::info!(conversation = %id, "a conversation on WhatsApp began");
-        shared.touch(id);
+        shared.live.touch(id);
         let view = store.whatsapp_chat(thread.account_id, id).await?;
         let gone =
             || StoreError::Corrupt("a conversation that was just written is gone".to_owned());

@@ -9,13 +9,14 @@ mod split;
 mod work;
 
 use offhook_boxed::boxed;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use offhook_domain::{AccountId, ConversationId, CredentialProvider};
+use offhook_engine::whatsapp::WhatsAppApi;
 use offhook_storage::{NewWhatsAppMessage, StoreError, WhatsAppNews, WhatsAppSent};
 
-use crate::{Result, Shared};
+use crate::{Context, Result};
 
 pub(crate) use credential::WhatsAppCredential;
 pub(crate) use work::keep_answering;
@@ -48,7 +49,11 @@ pub enum WhatsAppError {
 }
 
 #[derive(Clone)]
-pub struct WhatsApp(pub(crate) Arc<Shared>);
+pub struct WhatsApp(
+    pub(crate) Arc<Context>,
+    /// The API that writes to customers on WhatsApp.
+    pub(crate) Arc<OnceLock<Arc<dyn WhatsAppApi>>>,
+);
 
 #[boxed]
 impl WhatsApp {
@@ -143,7 +148,7 @@ impl WhatsApp {
 }
 
 /// The account's app, if it has stored one.
-async fn credential(shared: &Shared, account: AccountId) -> Result<Option<WhatsAppCredential>> {
+async fn credential(shared: &Context, account: AccountId) -> Result<Option<WhatsAppCredential>> {
     let secret = shared.store.credential_secret(account, PROVIDER).await?;
     Ok(
         secret.and_then(|secret| match WhatsAppCredential::read(&secret) {

@@ -8,7 +8,7 @@ use offhook_storage::{WhatsAppOutcome, WhatsAppOutgoing, WhatsAppThread};
 
 use super::credential;
 use super::work::{Halt, Job, kept};
-use crate::dialer::retry_while_unavailable;
+use crate::retry::retry_while_unavailable;
 
 /// How long an answer is worth sending.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
@@ -51,7 +51,7 @@ impl Job {
             tracing::info!(%conversation, "a message on WhatsApp is not sent");
             let outcome = WhatsAppOutcome::Failed(sentence);
             shared.store.ended_whatsapp(id, outcome, now).await?;
-            shared.touch(conversation);
+            shared.live.touch(conversation);
             return Ok(());
         };
         let text = OutgoingText {
@@ -81,7 +81,7 @@ impl Job {
             shared.store.ended_whatsapp(id, outcome.clone(), now)
         });
         written.await?;
-        shared.touch(conversation);
+        shared.live.touch(conversation);
         Ok(())
     }
 

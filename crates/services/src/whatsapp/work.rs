@@ -15,9 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::REMEMBERED;
 use crate::leases;
-use crate::maintenance::counted;
-use crate::workers::{Outage, Turns};
-use crate::{Result, Shared};
+use crate::workers::{Outage, Turns, counted};
+use crate::{Result, Runner, WhatsApp};
 
 /// Backstop for a lost wake-up, and how long a delayed message waits at most beyond its time.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -57,9 +56,12 @@ pub(super) fn kept(fenced: Fenced) -> Result<(), Halt> {
 }
 
 /// Answers and sends until `stop`; does nothing without WhatsApp.
-pub(crate) async fn keep_answering(shared: Arc<Shared>, stop: CancellationToken) {
-    let Some(api) = shared.whatsapp.get().cloned() else {
-        return;
+pub(crate) async fn keep_answering(
+    (shared, whatsapp): (Arc<Runner>, WhatsApp),
+    stop: CancellationToken,
+) {
+    let Some(api) = whatsapp.1.get().cloned() else {
+        return stop.cancelled().await;
     };
     let mut turns = Turns::new(LOOK_EVERY, &stop);
     let slots = Arc::new(Semaphore::new(AT_ONCE));
@@ -79,7 +81,7 @@ pub(crate) async fn keep_answering(shared: Arc<Shared>, stop: CancellationToken)
 }
 
 async fn look(
-    shared: &Arc<Shared>,
+    shared: &Arc<Runner>,
     api: &Arc<dyn WhatsAppApi>,
     slots: &Arc<Semaphore>,
 ) -> Result<()> {
@@ -88,7 +90,7 @@ async fn look(
         return Ok(());
     }
     let store = &shared.store;
-    let may_judge = shared.registry.renewals.may_judge(Instant::now());
+    let may_judge = shared.live.registry.renewals.may_judge(Instant::now());
     let steady = shared.clock.steady();
     let due = store.due_whatsapp(shared.node, steady, may_judge, free);
     for thread in due.await? {
@@ -104,7 +106,7 @@ async fn look(
                 hold: WhatsAppHold { thread, claim },
                 slot,
             };
-            shared.chats.spawn(job.run().boxed());
+            shared.live.chats.spawn(job.run().boxed());
         }
     }
     Ok(())
@@ -112,7 +114,7 @@ async fn look(
 
 /// A claimed thread.
 pub(super) struct Job {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<Runner>,
     pub(super) api: Arc<dyn WhatsAppApi>,
     pub(super) hold: WhatsAppHold,
     slot: OwnedSemaphorePermit,

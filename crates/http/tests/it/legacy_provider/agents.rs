@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{BRISK, LIMIT, World, until};
-use crate::it::app::{CUSTOMER, Setup, TestApp, text};
+use crate::it::app::{CUSTOMER, Setup, TestApp, run_calls, text};
 use crate::it::client::must;
 
 both! {
@@ -29,7 +29,7 @@ both! {
         let credentials = app.services.credentials();
         must(credentials.set(app.account, CredentialProvider::Legacy, KEY).await);
         let stop = CancellationToken::new();
-        let running = tokio::spawn(app.services.dialer().run(stop.clone(), stop.clone()));
+        let running = tokio::spawn(run_calls(&app.services, stop.clone()));
         until("the question", || async {
             (!fake.upstream().asked_of("GET", "/v1/convai/").is_empty()).then_some(())
         })

@@ -13,12 +13,14 @@ use tokio::time::{Instant, sleep_until};
 
 use super::super::closing::{Lasted, MediaEnd, close, settle};
 use super::super::covering::top_up;
-use super::super::record::{Record, retry_while_unavailable, stored};
+use super::super::record::Record;
 use super::end::{failed, outcome};
 use super::times::fit;
 use crate::legacy::Look;
 use crate::recordings::Wanted;
-use crate::{Result, Shared};
+use crate::retry::retry_while_unavailable;
+use crate::turns::stored;
+use crate::{Result, Runner};
 
 /// The longest call that credits are held for; the provider has its own limits.
 const LONGEST_S: i64 = 7_200;
@@ -35,25 +37,25 @@ pub(super) struct Following {
 /// Follows a call to its end and settles it. Also returns `Ok` without that if another owner has the call, or will have
 /// it.
 pub(super) async fn follow(
-    shared: &Arc<Shared>,
+    runner: &Arc<Runner>,
     call: &Conversation,
     claim: ClaimId,
     control: &CallControl,
     following: Following,
 ) -> Result<()> {
-    let record = Record::new(shared.clone(), call, claim);
-    let pace = shared.legacy.pace().mapped(scaled);
+    let record = Record::new(runner.clone(), call, claim);
+    let pace = runner.providers.legacy.pace().mapped(scaled);
     if !pace.appears_within.is_zero() {
         // This process must find out how the call ends, however late the provider shows it.
-        shared.registry.mark_alive(call.id);
+        runner.live.registry.mark_alive(call.id);
     }
     let mut followed = Followed {
-        shared,
+        runner,
         call,
         claim,
         control,
         pace,
-        look: shared.legacy_looks.of(call.id),
+        look: runner.live.legacy_looks.of(call.id),
         began: Instant::now(),
         alive: false,
         answered_at: call.answered_at,
@@ -65,7 +67,7 @@ pub(super) async fn follow(
         following,
     };
     let end = {
-        let top_up = top_up(shared, call, LONGEST_S, control);
+        let top_up = top_up(runner, call, LONGEST_S, control);
         tokio::pin!(top_up);
         let end = followed.until_end(&record);
         tokio::pin!(end);
@@ -88,12 +90,12 @@ pub(super) async fn follow(
     let conversation = followed.following.reference.conversation;
     // Written before the call is closed, because the process may die right after closing it.
     let wanted = match end.recorded {
-        true => Wanted::note(shared, call, conversation).await,
+        true => Wanted::note(&runner.recordings, call, conversation).await,
         false => None,
     };
-    let closed = close(shared, call, claim, &media).await?;
+    let closed = close(runner, call, claim, &media).await?;
     match (closed, wanted) {
-        (Some(_), Some(wanted)) => wanted.fetch(shared),
+        (Some(_), Some(wanted)) => wanted.fetch(&runner.recordings),
         (None, Some(wanted)) => wanted.leave().await,
         (_, None) => {}
     }
@@ -101,12 +103,12 @@ pub(super) async fn follow(
         return Ok(());
     };
     let lasted = Lasted::at_most(call, end.ended_at, duration);
-    settle(shared, call, claim, end.outcome, lasted, end.summary).await
+    settle(runner, call, claim, end.outcome, lasted, end.summary).await
 }
 
 /// A call being followed, and what is known of it.
 struct Followed<'a> {
-    shared: &'a Arc<Shared>,
+    runner: &'a Arc<Runner>,
     call: &'a Conversation,
     claim: ClaimId,
     control: &'a CallControl,
@@ -147,7 +149,7 @@ impl Followed<'_> {
                         return None;
                     }
                     heard = Some(request);
-                    if self.shared.legacy.hangs_up() {
+                    if self.runner.providers.legacy.hangs_up() {
                         (ending, confirmed) = (heard, false);
                     } else if request == EndRequest::Drain {
                         // The call continues where its media lives; its next owner polls it.
@@ -234,7 +236,7 @@ impl Followed<'_> {
             reference,
             ..
         } = &self.following;
-        let provider = &self.shared.legacy;
+        let provider = &self.runner.providers.legacy;
         if reference.conversation.is_none() && self.reported_as.is_some() {
             let reported = LegacyReference {
                 call: reference.call,
@@ -252,19 +254,19 @@ impl Followed<'_> {
     /// Learns the provider's id of the call from a report, if it is not known.
     async fn hear(&mut self) {
         let is_known = self.following.reference.conversation.is_some();
-        if is_known || self.reported_as.is_some() || !self.shared.legacy.reports() {
+        if is_known || self.reported_as.is_some() || !self.runner.providers.legacy.reports() {
             return;
         }
         let (account, id) = (self.call.account_id, self.call.id);
         // An outage passes; the report stays.
-        let reported = self.shared.store.legacy_call_reported(account, id).await;
+        let reported = self.runner.store.legacy_call_reported(account, id).await;
         self.reported_as = reported.unwrap_or_default();
     }
 
     /// Reads the account's credential again; returns whether it changed.
     async fn has_new_credential(&mut self) -> bool {
         // An outage passes; the next refusal reads it again.
-        let stored = self.shared.legacy_credential(self.call.account_id).await;
+        let stored = self.runner.legacy_credential(self.call.account_id).await;
         let stored = stored.unwrap_or_default();
         let Some(new) = stored.filter(|stored| *stored != self.following.credential) else {
             return false;
@@ -280,7 +282,12 @@ impl Followed<'_> {
             reference,
             ..
         } = &self.following;
-        let ended = self.shared.legacy.hang_up(credential, reference).await;
+        let ended = self
+            .runner
+            .providers
+            .legacy
+            .hang_up(credential, reference)
+            .await;
         ended.is_ok()
     }
 
@@ -303,13 +310,13 @@ impl Followed<'_> {
         mut progress: LegacyProgress,
     ) -> Option<Option<LegacyEnd>> {
         let known = (self.call.started_at, self.answered_at);
-        fit(&mut progress, known, self.shared.clock.now());
+        fit(&mut progress, known, self.runner.clock.now());
         if let (Some(name), None) = (
             &progress.conversation,
             &self.following.reference.conversation,
         ) {
             let name = name.clone();
-            let (store, id) = (&self.shared.store, self.call.id);
+            let (store, id) = (&self.runner.store, self.call.id);
             let named =
                 retry_while_unavailable(|| store.name_legacy_call(id, self.claim, &name)).await;
             if matches!(named, Ok(Fenced::Lost)) {
@@ -350,22 +357,22 @@ impl Followed<'_> {
         }
         let turns = self.told.iter().cloned();
         let turns: Vec<NewTurn> = turns.map(|turn| stored(turn, None)).collect();
-        let (store, id) = (&self.shared.store, self.call.id);
+        let (store, id) = (&self.runner.store, self.call.id);
         let replaced =
             retry_while_unavailable(|| store.replace_turns(id, self.claim, turns.clone())).await?;
-        self.shared.touch(id);
+        self.runner.live.touch(id);
         Ok(replaced)
     }
 
     /// The reason if the provider has reported that the call never began.
     async fn report(&self) -> Option<FailureReason> {
-        if !self.shared.legacy.reports() {
+        if !self.runner.providers.legacy.reports() {
             return None;
         }
         let name = self.following.reference.conversation.as_deref();
         let (account, id) = (self.call.account_id, self.call.id);
         // An outage passes; the report stays.
-        let report = self.shared.store.legacy_failure(account, id, name).await;
+        let report = self.runner.store.legacy_failure(account, id, name).await;
         report.unwrap_or_default()
     }
 
@@ -427,7 +434,7 @@ impl Followed<'_> {
     fn ended_now(&self, reason: FailureReason) -> LegacyEnd {
         LegacyEnd {
             outcome: failed(reason),
-            ended_at: self.shared.clock.now(),
+            ended_at: self.runner.clock.now(),
             summary: String::new(),
             recorded: false,
             is_told: true,

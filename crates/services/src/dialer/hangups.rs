@@ -1,0 +1,23 @@
+//! Obeys requests to hang up.
+
+use std::sync::Arc;
+
+use offhook_engine::EndRequest;
+use tokio_util::sync::CancellationToken;
+
+use crate::Runner;
+use crate::workers::Turns;
+
+/// Ends calls whose hangup was requested on any node.
+pub(crate) async fn obey_hangups(runner: Arc<Runner>, stop: CancellationToken) {
+    let mut turns = Turns::new(runner.calls.looks.hangups, &stop);
+    while turns.next().await {
+        if runner.live.registry.len() == 0 {
+            continue;
+        }
+        // An outage passes; the request stays in the row.
+        for id in runner.store.hangups(runner.node).await.unwrap_or_default() {
+            runner.live.registry.end(id, EndRequest::ApiHangup);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The personas of agents in their conversations.
+
+use std::time::Duration;
+
+use offhook_domain::{AgentConfig, Metadata};
+use offhook_engine::ports::Endpoint;
+use offhook_engine::{ModelChoice, Persona};
+use offhook_storage::Conversation;
+
+use crate::retry::retry_while_unavailable;
+use crate::{Context, Result};
+
+/// The agent's persona, with the conversation's variables filled in; `None` without a model.
+pub(crate) fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Persona> {
+    let rendered = config.rendered(metadata);
+    let (llm, turns) = (&config.llm, &config.conversation.turns);
+    let seconds = |seconds: i64| Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+    Some(Persona {
+        system_prompt: rendered.system_prompt,
+        notice: String::new(),
+        first_message: rendered.first_message,
+        language: config.language.clone(),
+        llm: ModelChoice {
+            provider: llm.provider.clone()?,
+            model: llm.model.clone()?,
+            temperature: llm.temperature,
+            routing: llm.routing,
+            fallback: llm
+                .fallback
+                .iter()
+                .map(|model| (model.provider.clone(), model.model.clone()))
+                .collect(),
+            endpoint: llm.endpoint.clone().map(|url| Endpoint { url, key: None }),
+        },
+        max_duration: seconds(config.conversation.max_duration_s),
+        silence_timeout: seconds(turns.silence_timeout_s),
+        endpointing: Duration::from_millis(u64::try_from(turns.endpointing_ms).unwrap_or(0)),
+        interruptions: turns.interruptions,
+        voicemail: turns.voicemail,
+    })
+}
+
+/// The agent's persona in a conversation; `None` without a model.
+pub(crate) async fn persona_in(ctx: &Context, call: &Conversation) -> Result<Option<Persona>> {
+    let version = Some(call.agent_version);
+    let found = retry_while_unavailable(|| {
+        let store = &ctx.store;
+        store.agent_with_config(call.account_id, call.agent_id, version)
+    });
+    let stored = found.await?.and_then(|(_, stored)| stored);
+    let config = stored.and_then(|stored| AgentConfig::from_stored(&stored).ok());
+    let metadata = Metadata::from_stored(&call.metadata).ok();
+    let Some(persona) = config.zip(metadata).and_then(|(c, m)| persona(&c, &m)) else {
+        return Ok(None);
+    };
+    retry_while_unavailable(|| ctx.with_key(call.account_id, persona.clone()))
+        .await
+        .map(Some)
+}
