@@ -149,18 +149,13 @@ pub(crate) async fn start(settings: Settings) -> anyhow::Result<Running> {
         .with_context(|| format!("{} cannot be listened on", settings.listen))?;
     let address = listener.local_addr()?;
     let limits = limits(&settings, &services)?;
-    let (dispatcher, documents) = (
+    let (dispatcher, reader) = (
         parts::dispatcher(&settings, &services)?,
         parts::document_worker(&services)?,
     );
     let mut jobs = services.start_jobs();
     jobs.start("dispatcher", Phase::Deliveries, dispatcher, Dispatcher::run);
-    jobs.start(
-        "documents",
-        Phase::BesideCalls,
-        documents,
-        DocumentWorker::run,
-    );
+    jobs.start("documents", Phase::BesideCalls, reader, DocumentWorker::run);
     jobs.start("inbound", Phase::Process, inbound, |inbound, _| inbound);
     let http = Http::start(&settings, &services, limits, listener, tls)?;
     let figures = match settings.metrics_listen {

@@ -116,9 +116,8 @@ impl Agents {
         if let Some(write) = &config {
             self.providers.check_config(&write.config)?;
             self.ctx.tools_of(account, &write.config).await??;
-            self.ctx
-                .check_knowledge(account, &write.config, None)
-                .await?;
+            let knowledge = self.ctx.check_knowledge(account, &write.config, None);
+            knowledge.await?;
         }
         let at = self.ctx.clock.now();
         let language = config
@@ -287,11 +286,10 @@ impl Agents {
             self.providers.check_publishable(&config)?;
             // A version that was published before keeps the tools and documents pinned then.
             let tools = match before.published_at {
-                None => self
-                    .ctx
-                    .tools_of(account, &config)
-                    .await?
-                    .map_err(refused)?,
+                None => {
+                    let tools = self.ctx.tools_of(account, &config).await?;
+                    tools.map_err(refused)?
+                }
                 Some(_) => Vec::new(),
             };
             // Last, after every check that may refuse, because it can change the workspace at the provider.
@@ -304,12 +302,8 @@ impl Agents {
                 knowledge: knowledge::named(&config.knowledge_base),
                 at: self.ctx.clock.now(),
             };
-            let published = self
-                .ctx
-                .store
-                .publish_agent(account, id, publication)
-                .await?;
-            if let Some((agent, config)) = published {
+            let published = self.ctx.store.publish_agent(account, id, publication);
+            if let Some((agent, config)) = published.await? {
                 return view(agent, config);
             }
         }

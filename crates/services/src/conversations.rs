@@ -148,11 +148,8 @@ impl Conversations {
         if self.get(caller, id, false).await?.is_none() {
             return Ok(None);
         }
-        let rows = self
-            .ctx
-            .store
-            .turns(id, after, i64::from(limit) + 1)
-            .await?;
+        let store = &self.ctx.store;
+        let rows = store.turns(id, after, i64::from(limit) + 1).await?;
         Ok(Some(Page::of(rows, limit)))
     }
 

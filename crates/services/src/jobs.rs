@@ -53,14 +53,9 @@ impl Services {
     pub fn start_jobs(&self) -> Jobs {
         use Phase::{BesideCalls, BesideServer, Logs};
         let (voices, logs) = (self.voices().clone(), self.request_logs().clone());
-        let (knowledge, renewals) = (self.knowledge().clone(), self.integrations().renewals());
+        let (texts, renewals) = (self.knowledge().clone(), self.integrations().renewals());
         let mut jobs = self.start_call_jobs();
-        jobs.start(
-            "embeddings",
-            BesideCalls,
-            knowledge,
-            Knowledge::keep_embedding,
-        );
+        jobs.start("embeddings", BesideCalls, texts, Knowledge::keep_embedding);
         jobs.start("integrations", BesideCalls, renewals, Renewals::run);
         jobs.start("voices", BesideServer, voices, Voices::run);
         jobs.start("logs", Logs, logs, RequestLogs::run);

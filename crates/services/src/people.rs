@@ -17,7 +17,7 @@ use offhook_storage::{Account, Actor, AuditEntry, Member};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
-use crate::retry::retry_while_unavailable;
+use crate::retry::retried;
 use crate::{Caller, Context, Page, PageRequest, Result};
 
 pub(crate) use sessions::delete_ended;
@@ -98,7 +98,7 @@ impl People {
         let (account, at) = (person.member.account_id, self.ctx.clock.now());
         let store = self.ctx.store.acting(person.actor());
         noted(action, async move {
-            retry_while_unavailable(|| store.note(account, words.clone(), at)).await
+            retried(|| store.note(account, words.clone(), at)).await
         })
         .await;
     }
@@ -110,7 +110,7 @@ impl People {
         let since = at.minus(SENT_AGAIN_WITHIN);
         let store = self.ctx.store.acting(person.actor());
         noted(action, async move {
-            retry_while_unavailable(|| store.note_once(account, words.clone(), since, at)).await
+            retried(|| store.note_once(account, words.clone(), since, at)).await
         })
         .await;
     }

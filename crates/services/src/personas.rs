@@ -7,7 +7,7 @@ use offhook_engine::ports::Endpoint;
 use offhook_engine::{ModelChoice, Persona};
 use offhook_storage::Conversation;
 
-use crate::retry::retry_while_unavailable;
+use crate::retry::retried;
 use crate::{Context, Result};
 
 /// The agent's persona, with the conversation's variables filled in; `None` without a model.
@@ -43,7 +43,7 @@ pub(crate) fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Perso
 /// The agent's persona in a conversation; `None` without a model.
 pub(crate) async fn persona_in(ctx: &Context, call: &Conversation) -> Result<Option<Persona>> {
     let version = Some(call.agent_version);
-    let found = retry_while_unavailable(|| {
+    let found = retried(|| {
         let store = &ctx.store;
         store.agent_with_config(call.account_id, call.agent_id, version)
     });
@@ -53,7 +53,7 @@ pub(crate) async fn persona_in(ctx: &Context, call: &Conversation) -> Result<Opt
     let Some(persona) = config.zip(metadata).and_then(|(c, m)| persona(&c, &m)) else {
         return Ok(None);
     };
-    retry_while_unavailable(|| ctx.with_key(call.account_id, persona.clone()))
+    retried(|| ctx.with_key(call.account_id, persona.clone()))
         .await
         .map(Some)
 }

@@ -8,7 +8,7 @@ use crate::Result;
 pub(crate) const RETRY_EVERY: Duration = Duration::from_millis(500);
 
 /// Retries a step while the store is unavailable.
-pub(crate) async fn retry_while_unavailable<T, F>(mut step: impl FnMut() -> F) -> Result<T>
+pub(crate) async fn retried<T, F>(mut step: impl FnMut() -> F) -> Result<T>
 where
     F: Future<Output = Result<T>>,
 {

@@ -13,7 +13,7 @@ use offhook_storage::{Conversation, Store, VoiceOwner};
 
 use crate::Providers;
 use crate::dialer::Meter;
-use crate::retry::retry_while_unavailable;
+use crate::retry::retried;
 use crate::speech::SpeechOutput;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,14 +131,13 @@ impl Providers {
         let Some(credential) = CredentialProvider::of_voices(provider) else {
             return Ok(None);
         };
-        let owner =
-            retry_while_unavailable(|| store.voice_owner(account, provider, voice_id)).await;
+        let owner = retried(|| store.voice_owner(account, provider, voice_id)).await;
         match owner.map_err(|error| error.to_string())? {
             VoiceOwner::Account => {}
             VoiceOwner::Service => return Ok(None),
             VoiceOwner::Nobody => return Err("the voice is the account's own no more".to_owned()),
         }
-        let secret = retry_while_unavailable(|| store.credential_secret(account, credential)).await;
+        let secret = retried(|| store.credential_secret(account, credential)).await;
         let secret = secret.map_err(|error| error.to_string())?;
         let secret = secret.ok_or("the account's credential for its own voice is gone")?;
         Ok(Some(VoiceKey::new(secret)))

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::judge::Judge;
 use crate::leases;
 use crate::personas::persona_in;
-use crate::retry::retry_while_unavailable;
+use crate::retry::retried;
 use crate::workers::Outage;
 use crate::{Context, Providers, Result};
 
@@ -44,7 +44,7 @@ pub(crate) async fn keep_analysing(
         // The process that had claimed these is gone.
         tokio::select! {
             () = stop.cancelled() => return,
-            released = retry_while_unavailable(|| ctx.store.release_analyses()) => if let Err(error) = released {
+            released = retried(|| ctx.store.release_analyses()) => if let Err(error) = released {
                 tracing::error!(%error, "analyses of an earlier process could not be taken over");
             },
         }
@@ -138,7 +138,7 @@ async fn finish(ctx: &Context, job: &AnalysisJob, end: AnalysisEnd) -> Result<()
     let at = ctx.clock.now();
     let finish = || ctx.store.finish_analysis(job.clone(), end.clone(), at);
     // Lost if another worker has finished it, or the conversation was deleted.
-    retry_while_unavailable(finish).await.map(drop)
+    retried(finish).await.map(drop)
 }
 
 /// The pause before the next try; `None` after the last one.
@@ -160,7 +160,7 @@ async fn make(ctx: &Context, providers: &Providers, job: &AnalysisJob) -> Result
     let Some(definition) = &job.definition else {
         return ended("the schema that it was ordered by is gone");
     };
-    let found = retry_while_unavailable(|| {
+    let found = retried(|| {
         let store = &ctx.store;
         store.conversation(job.account, job.conversation, None)
     });
@@ -177,7 +177,7 @@ async fn make(ctx: &Context, providers: &Providers, job: &AnalysisJob) -> Result
             return ended("the schema cannot be used any more: set it again");
         }
     };
-    let turns = retry_while_unavailable(|| ctx.store.chat_history(conversation.id, TURNS)).await?;
+    let turns = retried(|| ctx.store.chat_history(conversation.id, TURNS)).await?;
     let transcript: Vec<Message> = turns.into_iter().filter_map(message).collect();
     let data = extract(
         &providers.models,

@@ -29,7 +29,7 @@ use crate::integrations::Functions;
 use crate::knowledge::with_knowledge;
 use crate::leases;
 use crate::personas::persona;
-use crate::retry::retry_while_unavailable;
+use crate::retry::retried;
 use crate::tools::Toolbox;
 use crate::turns::{recalled, stored};
 use crate::{Refusal, Runner};
@@ -267,8 +267,7 @@ impl Writer {
 
     async fn try_to(&self, ready: Ready) -> Result<ChatReply> {
         let store = &self.shared.store;
-        let history =
-            retry_while_unavailable(|| store.chat_history(self.id, REMEMBERED_TURNS)).await?;
+        let history = retried(|| store.chat_history(self.id, REMEMBERED_TURNS)).await?;
         let last = history.last().map_or(self.seq, |moment| moment.seq);
         self.last.store(last, Ordering::Relaxed);
         let models = self.shared.providers.models.clone();
@@ -296,10 +295,10 @@ impl Writer {
         let last = finished?;
         if end == ChatEnd::Farewell {
             let reason = TerminationReason::AgentHangup;
-            retry_while_unavailable(|| endings::end(&self.shared, self.id, reason)).await?;
+            retried(|| endings::end(&self.shared, self.id, reason)).await?;
         }
         let most = i64::from(last.saturating_sub(self.seq));
-        let moments = retry_while_unavailable(|| store.turns(self.id, self.seq, most)).await?;
+        let moments = retried(|| store.turns(self.id, self.seq, most)).await?;
         let charged = (self.answers + 1, self.price);
         Ok(ChatReply::of(&moments, charged, end == ChatEnd::Farewell))
     }
@@ -317,8 +316,7 @@ impl Writer {
             at: self.shared.clock.now(),
         };
         let store = &self.shared.store;
-        let written =
-            retry_while_unavailable(|| store.finish_chat_answer(self.id, self.claim, rest.clone()));
+        let written = retried(|| store.finish_chat_answer(self.id, self.claim, rest.clone()));
         let last = written
             .await?
             .ok_or(UseCaseError::Conflict(Refusal::SessionEnded))?;
@@ -357,19 +355,15 @@ impl ChatSink for Writer {
 
     async fn at_work(&self, told: Vec<String>) -> Result<(), ClaimLost> {
         let store = &self.shared.store;
-        let written = retry_while_unavailable(|| {
-            store.set_chat_tools_to_work(self.id, self.claim, told.clone())
-        })
-        .await;
+        let written =
+            retried(|| store.set_chat_tools_to_work(self.id, self.claim, told.clone())).await;
         self.written(written, "tools at work in a chat cannot be written down")
     }
 
     async fn turns(&self, turns: Vec<Turn>) -> Result<(), ClaimLost> {
         let (turns, last) = self.placed(turns);
         let store = &self.shared.store;
-        let written =
-            retry_while_unavailable(|| store.append_chat_turns(self.id, self.claim, turns.clone()))
-                .await;
+        let written = retried(|| store.append_chat_turns(self.id, self.claim, turns.clone())).await;
         if let Ok(Fenced::Done) = written {
             self.last.store(last, Ordering::Relaxed);
         }

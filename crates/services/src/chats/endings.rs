@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Runner;
 use crate::personas::persona_in;
-use crate::retry::retry_while_unavailable;
+use crate::retry::retried;
 use crate::turns::recalled;
 use crate::workers::{Outage, Turns};
 
@@ -109,7 +109,7 @@ fn settle_soon(shared: &Arc<Runner>, chat: ClosingChat) {
 async fn settle(shared: &Arc<Runner>, chat: ClosingChat) -> Result<(), StoreError> {
     let id = chat.conversation.id;
     let summary = summary(shared, &chat).await?.unwrap_or_default();
-    let settled = retry_while_unavailable(|| {
+    let settled = retried(|| {
         let at = shared.clock.now();
         shared
             .store
@@ -128,8 +128,7 @@ async fn settle(shared: &Arc<Runner>, chat: ClosingChat) -> Result<(), StoreErro
 /// The conversation's summary, if the customer said anything and a model responds in time.
 async fn summary(shared: &Arc<Runner>, chat: &ClosingChat) -> Result<Option<String>, StoreError> {
     let call = &chat.conversation;
-    let history =
-        retry_while_unavailable(|| shared.store.chat_history(call.id, SUMMARISED_TURNS)).await?;
+    let history = retried(|| shared.store.chat_history(call.id, SUMMARISED_TURNS)).await?;
     if !history
         .iter()
         .any(|turn| turn.role.as_deref() == Some("user"))

@@ -26,7 +26,7 @@ use crate::integrations::Functions;
 use crate::knowledge::with_knowledge;
 use crate::personas::persona;
 use crate::recordings::recorder_for;
-use crate::retry::retry_while_unavailable;
+use crate::retry::retried;
 use crate::spoken::{Direction, on_a_spoken_line};
 use crate::tools::Toolbox;
 use crate::{Network, Result, Runner};
@@ -78,9 +78,7 @@ async fn hold_fallibly(
     };
     let network = match network {
         Some(network) => network,
-        None => {
-            retry_while_unavailable(|| runner.providers.network_of(&runner.store, call)).await?
-        }
+        None => retried(|| runner.providers.network_of(&runner.store, call)).await?,
     };
     let meter = meter(runner, call, &config).await?;
     let carrier: Arc<dyn Carrier> = match network {
@@ -192,7 +190,7 @@ async fn meter(
     if config.llm.fallback.is_empty() && config.voice.fallback_voices.is_empty() {
         return Ok(None);
     }
-    let account = retry_while_unavailable(|| runner.store.account(call.account_id)).await?;
+    let account = retried(|| runner.store.account(call.account_id)).await?;
     Ok(account.map(|account| Meter::new(&runner.providers, account.plan)))
 }
 
@@ -218,7 +216,7 @@ async fn prepare(
     call: &Conversation,
 ) -> Result<Result<Prepared, FailureReason>> {
     let version = Some(call.agent_version);
-    let found = retry_while_unavailable(|| {
+    let found = retried(|| {
         runner
             .store
             .agent_with_config(call.account_id, call.agent_id, version)
@@ -244,8 +242,7 @@ async fn prepare(
     let Some(persona) = persona(&config, &metadata) else {
         return Ok(Err(FailureReason::AgentError));
     };
-    let persona =
-        retry_while_unavailable(|| runner.with_key(call.account_id, persona.clone())).await?;
+    let persona = retried(|| runner.with_key(call.account_id, persona.clone())).await?;
     let persona = Persona {
         notice: config.rendered_consent(&metadata),
         ..persona
@@ -264,8 +261,7 @@ async fn tools(
         return Ok(Arc::new(NoTools));
     }
     let (account, agent, version) = (call.account_id, call.agent_id, call.agent_version);
-    let pinned =
-        retry_while_unavailable(|| runner.store.pinned_tools(account, agent, version)).await?;
+    let pinned = retried(|| runner.store.pinned_tools(account, agent, version)).await?;
     let (client, prefixes) = (
         runner.tool_client.clone(),
         runner.calls.allowed_prefixes.clone(),

@@ -10,7 +10,7 @@ use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
 use offhook_storage::{CallEnd, Conversation, Fenced, Settlement};
 
-use crate::retry::retry_while_unavailable;
+use crate::retry::retried;
 use crate::{Context, Result, Runner, events};
 
 /// Tries to end an orphan at the carrier; it is reported even if all fail.
@@ -58,7 +58,7 @@ pub(crate) async fn close(
 ) -> Result<Option<i64>> {
     failpoints::hit(failpoints::CLOSE_BEFORE_CLOSING);
     let duration_seconds = end.duration_seconds();
-    let fenced = retry_while_unavailable(|| {
+    let fenced = retried(|| {
         let row = CallEnd {
             outcome: end.outcome,
             ended_at: end.ended_at,
@@ -70,9 +70,7 @@ pub(crate) async fn close(
     .await?;
     if fenced == Fenced::Lost {
         // A COMMIT whose response was lost may have written it; then the state shows it.
-        let view =
-            retry_while_unavailable(|| runner.store.conversation(call.account_id, call.id, None))
-                .await?;
+        let view = retried(|| runner.store.conversation(call.account_id, call.id, None)).await?;
         let closing = view.is_some_and(|view| {
             view.conversation.claim_id == Some(claim)
                 && view.conversation.state == offhook_domain::CallState::Closing
@@ -147,8 +145,7 @@ pub(crate) async fn settle(
     let duration_seconds = lasted.seconds;
     let settlement = settlement(runner, call, outcome, lasted, summary);
     let key = (call.account_id, call.id, claim);
-    let settled =
-        retry_while_unavailable(|| runner.store.settle_call(key, settlement.clone())).await?;
+    let settled = retried(|| runner.store.settle_call(key, settlement.clone())).await?;
     failpoints::hit(failpoints::CLOSE_AFTER_COMMIT);
     runner.live.touch(call.id);
     if settled.is_some() {

@@ -17,7 +17,7 @@ use tokio::time::sleep;
 
 use super::closing::{refuse, retry_hang_up};
 use super::numbers::numbers;
-use crate::retry::retry_while_unavailable;
+use crate::retry::retried;
 use crate::turns::recalled;
 use crate::{Result, Runner};
 use follow::{Following, follow};
@@ -41,6 +41,7 @@ pub(super) async fn hold(
         Err(reason) => return refuse(runner, call, claim, reason).await,
     };
     failpoints::hit(failpoints::DIAL_AFTER_CLAIM);
+    let legacy = &runner.providers.legacy;
     let mut retries = PLACE_RETRIES.into_iter();
     let conversation = loop {
         match control.requested() {
@@ -56,10 +57,7 @@ pub(super) async fn hold(
         if place_by.is_over() {
             return refuse(runner, call, claim, FailureReason::CarrierError).await;
         }
-        let placed = runner
-            .providers
-            .legacy
-            .place(&credential, request.clone(), place_by);
+        let placed = legacy.place(&credential, request.clone(), place_by);
         let error = match placed.await {
             Ok(conversation) => break conversation,
             Err(error) => error,
@@ -81,8 +79,7 @@ pub(super) async fn hold(
     };
     failpoints::hit(failpoints::DIAL_AFTER_CARRIER);
     if let Some(name) = &conversation {
-        let named =
-            retry_while_unavailable(|| runner.store.name_legacy_call(call.id, claim, name)).await?;
+        let named = retried(|| runner.store.name_legacy_call(call.id, claim, name)).await?;
         if named == Fenced::Lost {
             return Ok(());
         }
@@ -116,14 +113,10 @@ pub(crate) async fn adopt(
         call: CallHandle(call.id),
         conversation: call.line.dialog.clone(),
     };
+    let legacy = &runner.providers.legacy;
     // A provider that cannot hang up is followed in any case: it may list the call only in a moment.
-    if runner.providers.legacy.hangs_up() {
-        let known = match runner
-            .providers
-            .legacy
-            .progress(&credential, &reference)
-            .await
-        {
+    if legacy.hangs_up() {
+        let known = match legacy.progress(&credential, &reference).await {
             Ok(progress) => progress.is_some_and(|progress| progress.reported),
             // The lease expires again, and the provider is queried again.
             Err(LegacyError::NotConnected | LegacyError::Unknown | LegacyError::Later(_)) => {
@@ -132,7 +125,7 @@ pub(crate) async fn adopt(
             Err(LegacyError::Refused(_)) => false,
         };
         if !known {
-            let end = || runner.providers.legacy.hang_up(&credential, &reference);
+            let end = || legacy.hang_up(&credential, &reference);
             retry_hang_up(call, "provider", end).await;
             return Ok(false);
         }
@@ -158,9 +151,8 @@ async fn prepare(
     runner: &Runner,
     call: &Conversation,
 ) -> Result<Result<(String, LegacyCall), FailureReason>> {
-    let agent =
-        retry_while_unavailable(|| runner.store.agent(call.account_id, call.agent_id)).await?;
-    let credential = retry_while_unavailable(|| runner.legacy_credential(call.account_id)).await?;
+    let agent = retried(|| runner.store.agent(call.account_id, call.agent_id)).await?;
+    let credential = retried(|| runner.legacy_credential(call.account_id)).await?;
     let agent = agent.filter(|agent| agent.status == AgentStatus::Active);
     let agent = agent.and_then(|agent| agent.provider_agent_id);
     let (Some(agent), Some(credential)) = (agent, credential) else {

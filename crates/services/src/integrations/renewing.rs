@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Integrations;
 use super::tokens::Tokens;
-use crate::retry::retry_while_unavailable;
+use crate::retry::retried;
 use crate::workers::{Turns, counted};
 use crate::{Context, Result, Toolkit};
 
@@ -70,7 +70,7 @@ impl Renewals {
             // The process that held these is gone.
             tokio::select! {
                 () = stop.cancelled() => return,
-                released = retry_while_unavailable(|| self.0.0.store.release_tokens()) => if let Err(error) = released {
+                released = retried(|| self.0.0.store.release_tokens()) => if let Err(error) = released {
                     tracing::error!(%error, "tokens that an earlier process was renewing could not be taken over");
                 },
             }
@@ -247,7 +247,7 @@ async fn renew(
         },
     };
     // Written as soon as the database allows: the application's response cannot be obtained again.
-    if retry_while_unavailable(|| shared.store.end_renewal(turn, renewal.clone())).await? {
+    if retried(|| shared.store.end_renewal(turn, renewal.clone())).await? {
         return Ok(Some(renewed));
     }
     // A try whose response was lost has written it; or the connection was removed or replaced meanwhile, and the new

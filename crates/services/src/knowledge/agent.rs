@@ -9,7 +9,7 @@ use offhook_engine::ports::{Knowledge, Passage, ToolCall, ToolDefinition, ToolOu
 use offhook_storage::{Conversation, StoreError};
 
 use super::search::{Scope, search};
-use crate::retry::retry_while_unavailable;
+use crate::retry::retried;
 
 /// The name of the model's search function; no tool of an account may have it.
 pub(crate) const SEARCH: &str = "search_knowledge";
@@ -39,8 +39,7 @@ impl AgentKnowledge {
         if config.knowledge_base.mode == KnowledgeMode::Off {
             return Ok(None);
         }
-        let account =
-            retry_while_unavailable(|| knowledge.ctx.store.account(call.account_id)).await?;
+        let account = retried(|| knowledge.ctx.store.account(call.account_id)).await?;
         let has_module = account.is_some_and(|account| {
             let terms = knowledge.ctx.plans.terms(account.plan);
             account.engine_module.unwrap_or(terms.engine_module)

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{content, fetch, index};
 use crate::Knowledge;
-use crate::retry::retry_while_unavailable;
+use crate::retry::retried;
 
 /// Documents that a process reads at once.
 const WORKERS: usize = 2;
@@ -86,8 +86,7 @@ impl DocumentWorker {
     pub async fn run(self, stop: CancellationToken) {
         if self.knowledge.ctx.store.is_embedded() {
             // The process that held these is gone.
-            let released =
-                retry_while_unavailable(|| self.knowledge.ctx.store.release_documents()).await;
+            let released = retried(|| self.knowledge.ctx.store.release_documents()).await;
             if let Err(error) = released {
                 tracing::error!(%error, "documents of an earlier process could not be released");
             }
@@ -141,8 +140,7 @@ impl DocumentWorker {
                 self.log(id, &ended);
                 let at = self.knowledge.ctx.clock.now();
                 let finished =
-                    retry_while_unavailable(|| store.finish_document(id, claim, ended.clone(), at))
-                        .await?;
+                    retried(|| store.finish_document(id, claim, ended.clone(), at)).await?;
                 self.knowledge.ctx.wakes.embedder.notify_one();
                 if finished == Fenced::Done && claimed.document.url.is_none() {
                     let account = claimed.document.account_id;
@@ -216,8 +214,7 @@ impl DocumentWorker {
             }
         };
         // Reading has its own limit. Together with that of fetching, it exceeds what is left of the lease.
-        let kept =
-            retry_while_unavailable(|| store.renew_document(document.id, claimed.claim)).await?;
+        let kept = retried(|| store.renew_document(document.id, claimed.claim)).await?;
         if kept == Fenced::Lost {
             return Ok(Ended::Lost);
         }
@@ -260,7 +257,7 @@ impl DocumentWorker {
         match self.knowledge.uploads.read(account, id).await {
             Ok(Some(content)) => Ok(Some(content)),
             // Documents from before uploads were stored as objects.
-            Ok(None) => retry_while_unavailable(|| self.knowledge.ctx.store.document_upload(id))
+            Ok(None) => retried(|| self.knowledge.ctx.store.document_upload(id))
                 .await
                 .map_err(Err),
             Err(error) => {
@@ -274,9 +271,7 @@ impl DocumentWorker {
     async fn missing(&self, claimed: &ClaimedDocument) -> Result<Ended, StoreError> {
         let id = claimed.document.id;
         let store = &self.knowledge.ctx.store;
-        if retry_while_unavailable(|| store.renew_document(id, claimed.claim)).await?
-            == Fenced::Lost
-        {
+        if retried(|| store.renew_document(id, claimed.claim)).await? == Fenced::Lost {
             return Ok(Ended::Lost);
         }
         tracing::error!(document = %id, "an upload is missing from the object store");
@@ -288,9 +283,7 @@ impl DocumentWorker {
         let store = &self.knowledge.ctx.store;
         let (id, claim) = (claimed.document.id, claimed.claim);
         loop {
-            match retry_while_unavailable(|| store.clear_document(id, claim, CLEARED_AT_ONCE))
-                .await?
-            {
+            match retried(|| store.clear_document(id, claim, CLEARED_AT_ONCE)).await? {
                 None => return Ok(false),
                 Some(0) => return Ok(true),
                 Some(_) => {}
@@ -317,9 +310,7 @@ impl DocumentWorker {
                 passages: first(&mut rest.passages, PASSAGES_AT_ONCE),
                 words: first(&mut rest.words, WORDS_AT_ONCE),
             };
-            if retry_while_unavailable(|| store.store_part(id, claim, part.clone())).await?
-                == Fenced::Lost
-            {
+            if retried(|| store.store_part(id, claim, part.clone())).await? == Fenced::Lost {
                 return Ok(Ended::Lost);
             }
         }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::Knowledge;
 use super::meaning::Meaning;
 use super::vectors::packed;
-use crate::retry::retry_while_unavailable;
+use crate::retry::retried;
 
 /// Passages embedded per request: as many as every common service accepts.
 const AT_ONCE: i64 = 32;
@@ -100,13 +100,11 @@ impl Knowledge {
         let store = &self.ctx.store;
         if store.is_embedded() {
             // The process that held these is gone.
-            retry_while_unavailable(|| store.release_embeddings()).await?;
+            retried(|| store.release_embeddings()).await?;
         }
         let mut after = None;
         loop {
-            let looked = retry_while_unavailable(|| {
-                store.order_embeddings(meaning.model(), after, LOOKED_THROUGH)
-            });
+            let looked = retried(|| store.order_embeddings(meaning.model(), after, LOOKED_THROUGH));
             after = looked.await?;
             if after.is_none() {
                 return Ok(());
@@ -156,20 +154,16 @@ impl Knowledge {
         let (store, model) = (&self.ctx.store, meaning.model());
         let (mut next, mut dimension) = (0, None);
         // Vectors that an earlier try has stored are kept.
-        if let Some(last) =
-            retry_while_unavailable(|| store.last_vectors(job.document, model)).await?
-        {
+        if let Some(last) = retried(|| store.last_vectors(job.document, model)).await? {
             let stored = last.vectors.len();
             let length = usize::try_from(last.dimension).unwrap_or(0).max(1);
             next = last.ordinal + i32::try_from(stored / length).unwrap_or(0);
             dimension = Some(length);
         }
         loop {
-            let passages =
-                retry_while_unavailable(|| store.document_text(job.document, next, AT_ONCE))
-                    .await?;
+            let passages = retried(|| store.document_text(job.document, next, AT_ONCE)).await?;
             if passages.is_empty() {
-                retry_while_unavailable(|| store.finish_embedding(job, model, next)).await?;
+                retried(|| store.finish_embedding(job, model, next)).await?;
                 return Ok(Ended::Done);
             }
             let texts: Vec<String> = passages.into_iter().map(|(_, text)| text).collect();
@@ -195,9 +189,7 @@ impl Knowledge {
                 dimension: i32::try_from(length).unwrap_or(i32::MAX),
                 vectors: vectors.iter().flat_map(|vector| packed(vector)).collect(),
             };
-            if retry_while_unavailable(|| store.store_vectors(job, model, part.clone())).await?
-                == Fenced::Lost
-            {
+            if retried(|| store.store_vectors(job, model, part.clone())).await? == Fenced::Lost {
                 return Ok(Ended::Done);
             }
             next += i32::try_from(texts.len()).unwrap_or(i32::MAX);

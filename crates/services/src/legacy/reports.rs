@@ -46,10 +46,8 @@ impl Legacy {
         let secret = runner.store.credential_secret(account, provider).await?;
         let secret = secret.ok_or(ReportError::NotGenuine)?;
         let now = runner.clock.now();
-        let told = runner
-            .providers
-            .legacy
-            .read_report(&secret, signature, body, now)?;
+        let legacy = &runner.providers.legacy;
+        let told = legacy.read_report(&secret, signature, body, now)?;
         let Some(told) = told.filter(|told| told.conversation.len() <= ID_BYTES) else {
             return Ok(());
         };

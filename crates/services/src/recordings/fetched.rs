@@ -86,10 +86,10 @@ impl Wanted {
 
     /// Starts fetching it.
     pub(crate) fn fetch(self, recordings: &Arc<Recordings>) {
-        tokio::spawn(self.retry_while_unavailable(recordings.clone()).boxed());
+        tokio::spawn(self.fetch_with_retries(recordings.clone()).boxed());
     }
 
-    async fn retry_while_unavailable(self, recordings: Arc<Recordings>) {
+    async fn fetch_with_retries(self, recordings: Arc<Recordings>) {
         let Self {
             of,
             spool,

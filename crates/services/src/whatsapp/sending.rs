@@ -8,7 +8,7 @@ use offhook_storage::{WhatsAppOutcome, WhatsAppOutgoing, WhatsAppThread};
 
 use super::credential;
 use super::work::{Halt, Job, kept};
-use crate::retry::retry_while_unavailable;
+use crate::retry::retried;
 
 /// How long an answer is worth sending.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
@@ -76,7 +76,7 @@ impl Job {
                 "It is not known whether WhatsApp sent this message ({doubt}). It is not sent again."
             )),
         };
-        let written = retry_while_unavailable(|| {
+        let written = retried(|| {
             let now = shared.clock.now();
             shared.store.ended_whatsapp(id, outcome.clone(), now)
         });

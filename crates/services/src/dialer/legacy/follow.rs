@@ -18,7 +18,7 @@ use super::end::{failed, outcome};
 use super::times::fit;
 use crate::legacy::Look;
 use crate::recordings::Wanted;
-use crate::retry::retry_while_unavailable;
+use crate::retry::retried;
 use crate::turns::stored;
 use crate::{Result, Runner};
 
@@ -282,13 +282,8 @@ impl Followed<'_> {
             reference,
             ..
         } = &self.following;
-        let ended = self
-            .runner
-            .providers
-            .legacy
-            .hang_up(credential, reference)
-            .await;
-        ended.is_ok()
+        let ended = self.runner.providers.legacy.hang_up(credential, reference);
+        ended.await.is_ok()
     }
 
     /// Polls soon after a change; doubles the pause after no change.
@@ -317,8 +312,7 @@ impl Followed<'_> {
         ) {
             let name = name.clone();
             let (store, id) = (&self.runner.store, self.call.id);
-            let named =
-                retry_while_unavailable(|| store.name_legacy_call(id, self.claim, &name)).await;
+            let named = retried(|| store.name_legacy_call(id, self.claim, &name)).await;
             if matches!(named, Ok(Fenced::Lost)) {
                 return None;
             }
@@ -358,8 +352,7 @@ impl Followed<'_> {
         let turns = self.told.iter().cloned();
         let turns: Vec<NewTurn> = turns.map(|turn| stored(turn, None)).collect();
         let (store, id) = (&self.runner.store, self.call.id);
-        let replaced =
-            retry_while_unavailable(|| store.replace_turns(id, self.claim, turns.clone())).await?;
+        let replaced = retried(|| store.replace_turns(id, self.claim, turns.clone())).await?;
         self.runner.live.touch(id);
         Ok(replaced)
     }
