@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-use crate::Format;
+use crate::format::{Format, looks_binary};
 
 /// The longest text of a document: about four thousand pages.
 pub const MAX_TEXT_BYTES: usize = 10 * 1024 * 1024;
@@ -116,13 +116,6 @@ impl Format {
             _ => content,
         }
     }
-}
-
-/// Whether it contains bytes that do not occur in text.
-pub(crate) fn looks_binary(content: &[u8]) -> bool {
-    content
-        .iter()
-        .any(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31))
 }
 
 /// Removes invisible characters: carriage returns, U+0000 and other controls.

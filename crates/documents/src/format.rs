@@ -87,7 +87,7 @@ impl Format {
         if head.starts_with(b"PK\x03\x04") {
             return Some(Self::Docx);
         }
-        if super::extract::looks_binary(head) {
+        if looks_binary(head) {
             return None;
         }
         let head = String::from_utf8_lossy(head).to_lowercase();
@@ -122,6 +122,13 @@ impl FromStr for Format {
             _ => return Err(UnknownFormat),
         })
     }
+}
+
+/// Whether it contains bytes that do not occur in text.
+pub(crate) fn looks_binary(content: &[u8]) -> bool {
+    content
+        .iter()
+        .any(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod live;
 mod persona;
 mod phrases;
 mod reply;
+mod runner;
 mod segments;
 mod session;
 mod summary;
@@ -37,7 +38,8 @@ pub use offhook_domain::config::{Routing, Voicemail};
 pub use persona::{ModelChoice, Persona};
 pub use phrases::only_text;
 pub use reply::{NoReply, Piece, Reply, quote};
-pub use session::{CallSink, ClaimLost, Session, SessionEnd, Turn, run};
+pub use runner::run;
+pub use session::{CallSink, ClaimLost, Session, SessionEnd, Turn};
 pub use summary::{SUMMARY_MAX_BYTES, summarize};
 pub use template::fill;
 

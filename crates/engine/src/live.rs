@@ -40,7 +40,7 @@ const GREETING_LIMIT: Duration = Duration::from_secs(10);
 const FAREWELL_LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs an answered call until it is over, and hangs up.
-pub(crate) async fn hold(
+pub(crate) async fn run(
     answered: Answered,
     session: Session,
     sink: &dyn CallSink,
@@ -54,7 +54,7 @@ pub(crate) async fn hold(
         .with_tools(tools.definitions())
         .with_knowledge(session.knowledge);
     let ends_at = answered.since + session.persona.max_duration;
-    let mut live = Live {
+    let mut live = LiveCall {
         line: &*leg.line,
         tools: &*tools,
         events: leg.events,
@@ -97,7 +97,7 @@ pub(crate) async fn hold(
     }
 }
 
-struct Live<'a> {
+struct LiveCall<'a> {
     line: &'a dyn Line,
     tools: &'a dyn Tools,
     events: mpsc::Receiver<LegEvent>,
@@ -157,7 +157,7 @@ enum Timer {
     Silence,
 }
 
-impl<'a> Live<'a> {
+impl<'a> LiveCall<'a> {
     async fn talk(&mut self) -> SessionExit {
         if let Err(over) = self.open() {
             return over;

@@ -28,7 +28,7 @@ use offhook_engine::legacy::{
     LegacyProvider, LegacyReference, LegacyReport, NotGenuine, RecordingError,
 };
 
-use crate::SettingsError;
+use crate::settings::SettingsError;
 use client::Client;
 use numbers::Numbers;
 

@@ -12,7 +12,8 @@ use reqwest::header::{AUTHORIZATION, HeaderValue};
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 
-use crate::{SettingsError, http};
+use crate::http;
+use crate::settings::SettingsError;
 
 /// The settings section that errors name.
 const SECTION: &str = "knowledge.embeddings";

@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
-use offhook_egress::http_url;
+use offhook_egress::{SetupError, http_url, trusted_client};
 use reqwest::header::{HeaderValue, RETRY_AFTER};
 use reqwest::{Response, Url};
 
-use crate::SettingsError;
+use crate::settings::SettingsError;
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a service may be silent within an answer. Callers have shorter deadlines and drop the stream; this limit
+/// ends abandoned requests.
+const READ_LIMIT: Duration = Duration::from_secs(30);
 
 /// The base URL for the paths of `provider`, which is its name in the settings. It ends with a slash. Returns
 /// [`SettingsError::BaseUrl`] with that name.
@@ -14,6 +20,16 @@ pub(crate) fn base_url(provider: &str, given: &str) -> Result<Url, SettingsError
     http_url(&format!("{}/", given.trim_end_matches('/')))
         .filter(|url| url.query().is_none() && url.fragment().is_none())
         .ok_or_else(|| SettingsError::BaseUrl(provider.to_owned()))
+}
+
+/// A client for models and speech, which stream their answers.
+pub(crate) fn streaming_client() -> Result<reqwest::Client, SetupError> {
+    let client = trusted_client()?
+        .connect_timeout(CONNECT_LIMIT)
+        .read_timeout(READ_LIMIT)
+        .tcp_nodelay(true)
+        .build()?;
+    Ok(client)
 }
 
 /// A header value of `scheme` and key; `None` if a header cannot carry the key.

@@ -20,11 +20,14 @@ mod embeddings;
 mod http;
 mod legacy;
 mod lenient;
+mod model_registry;
 mod openai;
-mod registry;
 mod scripted;
+mod settings;
 mod speech;
+mod speech_registry;
 mod sse;
+mod voice_library;
 mod voices;
 mod whatsapp;
 
@@ -40,11 +43,15 @@ pub use applications::{
 pub use elevenlabs::{ELEVENLABS_BASE_URL, ElevenLabsAgents};
 pub use embeddings::{EmbeddingsSettings, embeddings};
 pub use legacy::SimulatedLegacy;
-pub use registry::{ModelRegistry, ProviderSettings, SettingsError};
+pub use model_registry::ModelRegistry;
 pub use scripted::Scripted;
-pub use speech::{SpeechProgram, SpeechProvider, SpeechRegistry, SpeechTransport};
+pub use settings::{ProviderSettings, SettingsError};
+pub use speech::SpeechTransport;
+pub use speech::exec::SpeechProgram;
+pub use speech_registry::{SpeechProvider, SpeechRegistry};
 pub use sse::{Events, NotEvents};
-pub use voices::{VoiceLibrarySettings, voice_library};
+pub use voice_library::voice_library;
+pub use voices::VoiceLibrarySettings;
 pub use whatsapp::{WhatsAppSettings, whatsapp};
 
 // Unit and integration tests share one binary; the integration tests use the public API only.

@@ -4,19 +4,19 @@ pub(crate) mod reading;
 pub(crate) mod wire;
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::json::read_foreign;
 use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
 use offhook_egress::{SetupError, trusted_client};
-use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
+use offhook_engine::ports::VoiceLibraryError;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use tokio::time::{sleep, timeout};
 
-use crate::{SettingsError, cartesia, deepgram, elevenlabs, http};
+use crate::http;
+use crate::settings::SettingsError;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
@@ -54,33 +54,6 @@ impl fmt::Debug for VoiceLibrarySettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "VoiceLibrarySettings({})", self.base_url)
     }
-}
-
-/// Creates the voice library of a provider. The error names the provider.
-pub fn voice_library(
-    provider: VoiceProvider,
-    settings: &VoiceLibrarySettings,
-) -> Result<Arc<dyn VoiceLibrary>, SettingsError> {
-    Ok(match provider {
-        VoiceProvider::A => Arc::new(elevenlabs::voices::Library(Source::new(
-            provider,
-            settings,
-            HeaderName::from_static("xi-api-key"),
-            "",
-        )?)),
-        VoiceProvider::B => Arc::new(cartesia::voices::Library(Source::new(
-            provider,
-            settings,
-            reqwest::header::AUTHORIZATION,
-            "Bearer ",
-        )?)),
-        VoiceProvider::C => Arc::new(deepgram::voices::Library(Source::new(
-            provider,
-            settings,
-            reqwest::header::AUTHORIZATION,
-            "Token ",
-        )?)),
-    })
 }
 
 /// A provider's HTTP API.

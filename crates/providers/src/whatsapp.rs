@@ -14,7 +14,8 @@ use reqwest::{Response, StatusCode, Url};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use crate::{SettingsError, http};
+use crate::http;
+use crate::settings::SettingsError;
 
 /// The settings section that errors name.
 const SECTION: &str = "whatsapp";

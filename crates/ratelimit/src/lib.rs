@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![warn(missing_docs)]
 
+mod answer;
 pub mod client_ip;
 pub mod gcra;
 pub mod header;
@@ -11,9 +12,10 @@ mod memory;
 mod redis;
 pub mod window;
 
+pub use answer::{Timed, Unavailable};
 pub use gcra::{Decision, Quota};
 pub use key::{IPV6_PREFIX_BITS, Key, Space};
-pub use limiter::{Limiter, Timed, Unavailable};
+pub use limiter::Limiter;
 pub use memory::{BucketAndWindow, EXACT_KEYS, MemoryStore};
 #[cfg(feature = "redis")]
 pub use redis::{AboutRedis, InvalidUrl, RedisFault, RedisStore};

@@ -17,9 +17,9 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
+use crate::answer::{Result, Timed, Unavailable};
 use crate::gcra::{self, Decision, Quota};
 use crate::key::Key;
-use crate::limiter::{Result, Timed, Unavailable};
 use crate::memory::BucketAndWindow;
 use crate::window::{self, WindowDecision};
 pub use about::{AboutRedis, RedisFault};

@@ -9,7 +9,7 @@ use offhook_domain::{CallOutcome, Timestamp};
 use tokio::time::{Instant, timeout};
 use tracing::{Span, field};
 
-use super::Live;
+use super::LiveCall;
 use super::tools::ToolStep;
 use crate::TurnRole;
 use crate::latency::Way;
@@ -131,7 +131,7 @@ impl AgentTurn<'_> {
     }
 }
 
-impl<'a> Live<'a> {
+impl<'a> LiveCall<'a> {
     pub(super) fn begin(&mut self, turn: AgentTurn<'a>) {
         self.reply_at = None;
         self.silence_at = None;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use offhook_domain::Timestamp;
 use tokio::time::Instant;
 
-use super::{LONGEST_UTTERANCE, Live};
+use super::{LONGEST_UTTERANCE, LiveCall};
 use crate::TurnRole;
 use crate::session::{SessionExit, Turn, at_speed};
 
@@ -21,7 +21,7 @@ pub(super) struct Words<'a> {
     pub(super) interrupts: bool,
 }
 
-impl Live<'_> {
+impl LiveCall<'_> {
     pub(super) async fn customer_started(&mut self) -> Result<(), SessionExit> {
         self.customer_since = Some(self.clock.now());
         self.filler_at = None;

@@ -2,12 +2,12 @@
 
 use tokio::time::Instant;
 
-use super::Live;
+use super::LiveCall;
 use super::customer::Words;
 use crate::ports::Spoken;
 use crate::session::SessionExit;
 
-impl Live<'_> {
+impl LiveCall<'_> {
     /// Screening is done: a human or a machine answered. What was said is no question, so no model answers it.
     pub(super) async fn screened(
         &mut self,

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use offhook_domain::{CallOutcome, TerminationReason, Timestamp};
 use tokio::time::{Instant, timeout};
 
-use super::Live;
+use super::LiveCall;
 use super::agent::CUT_LIMIT;
 use crate::TurnRole;
 use crate::ports::{LineError, ToolAction, ToolCall, ToolOutcome, Tools};
@@ -62,7 +62,7 @@ impl<'a> ToolStep<'a> {
     }
 }
 
-impl Live<'_> {
+impl LiveCall<'_> {
     pub(super) async fn tools_answered(
         &mut self,
         outcomes: Vec<ToolOutcome>,

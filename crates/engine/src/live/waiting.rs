@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Live;
+use super::LiveCall;
 use super::agent::AgentTurn;
 use crate::phrases::phrases;
 
@@ -24,7 +24,7 @@ pub(super) fn warns_at(
     (is_spoken && max_duration > 2 * WARNING).then(|| ends_at - WARNING)
 }
 
-impl Live<'_> {
+impl LiveCall<'_> {
     /// Starts the wait for an answer, at the end of the customer's turn.
     pub(super) fn await_answer(&mut self, turn_over_at: Instant) {
         let waits = self.line.is_spoken() && !self.machine;

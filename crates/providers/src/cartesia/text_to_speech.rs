@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 
 use crate::speech::Result;
 use crate::speech::endpoint::Endpoint;
-use crate::speech::registry::{SpeechOutput, SpeechTransport};
 use crate::speech::settings::{self, VOICE};
 use crate::speech::sound::Coding;
 use crate::speech::utter::mouth;
+use crate::speech::{SpeechOutput, SpeechTransport};
 
 /// The API version of this wire format.
 const VERSION: (HeaderName, HeaderValue) = (

@@ -14,9 +14,9 @@ use offhook_engine::ports::speech::{
 use reqwest::Url;
 
 use crate::speech::Result;
+use crate::speech::SpeechInput;
 use crate::speech::endpoint::Endpoint;
 use crate::speech::listen::listen;
-use crate::speech::registry::SpeechInput;
 use crate::speech::settings::{self, STT};
 
 /// The prefix of models that detect turns.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::speech_to_text::Deepgram;
 use crate::speech::Result;
-use crate::speech::registry::SpeechOutput;
+use crate::speech::SpeechOutput;
 use crate::speech::settings::{self, VOICE};
 use crate::speech::sound::Coding;
 

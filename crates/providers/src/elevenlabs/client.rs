@@ -11,7 +11,8 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::{SettingsError, http};
+use crate::http;
+use crate::settings::SettingsError;
 
 const NAME: &str = "legacy";
 

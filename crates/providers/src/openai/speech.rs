@@ -19,11 +19,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::speech::endpoint::Endpoint;
-use crate::speech::registry::{SpeechInput, SpeechOutput};
 use crate::speech::segment::{self, Transcriber};
 use crate::speech::settings::{self, STT, VOICE};
 use crate::speech::sound::{Coding, resample};
 use crate::speech::{Result, fetch, form};
+use crate::speech::{SpeechInput, SpeechOutput};
 
 /// The sample rate of sent files, in Hz.
 const SENT_RATE: u32 = 16_000;

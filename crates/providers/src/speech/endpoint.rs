@@ -9,8 +9,9 @@ use serde_json::Value;
 use super::fetch::EachText;
 use super::socket::Upgrade;
 use super::sound::Coding;
+use crate::http;
+use crate::settings::{ProviderSettings, SettingsError};
 use crate::speech::Result;
-use crate::{ProviderSettings, SettingsError, http, registry};
 
 /// The clients for speech services. The operator sets the URLs, so they may be private. Environment proxies and
 /// redirects are disabled.
@@ -27,7 +28,7 @@ impl Clients {
         };
         Ok(Self {
             dialer: GuardedDialer::new(policy)?,
-            http: registry::client()?,
+            http: http::streaming_client()?,
         })
     }
 }

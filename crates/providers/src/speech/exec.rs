@@ -21,11 +21,11 @@ use offhook_media::resample::RATES;
 use offhook_media::wav;
 use tokio::sync::Semaphore;
 
-use super::registry::{SpeechInput, SpeechOutput};
 use super::segment::{self, Transcriber};
 use super::settings::{self, STT, VOICE};
 use super::sound::resample;
-use crate::SettingsError;
+use super::{SpeechInput, SpeechOutput};
+use crate::settings::SettingsError;
 use crate::speech::Result;
 use child::Run;
 

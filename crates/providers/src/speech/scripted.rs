@@ -14,9 +14,9 @@ use offhook_engine::ports::speech::{
 };
 use tokio::sync::mpsc;
 
-use super::registry::{SpeechInput, SpeechOutput};
 use super::settings::{self, STT, VOICE};
 use super::{Result, hum};
+use super::{SpeechInput, SpeechOutput};
 
 /// Frames of speech before the line is reported as interim text: 200 ms.
 const GUESS_AFTER: usize = 10;

@@ -17,8 +17,8 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::scripts::{NOBODY, SERVER, Script};
 use crate::MAX_PER_MINUTE;
+use crate::answer::Unavailable;
 use crate::gcra::Quota;
-use crate::limiter::Unavailable;
 
 /// How long a check may last, including the wait for a new connection.
 #[cfg(not(test))]

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::answer::Timed;
 use crate::gcra::{Decision, Quota};
 use crate::key::Key;
-use crate::limiter::Timed;
 
 const SHARDS: usize = 16;
 

@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
 use super::{Link, RedisStore, Refusals, Script, link};
-use crate::limiter::Unavailable;
+use crate::answer::Unavailable;
 use crate::{Key, Quota, Space};
 use model::{Bucket, Window};
 

@@ -1,63 +1,21 @@
 //! The models that agents can use.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use offhook_egress::{GuardedClient, SetupError, TargetUrl, http_url, trusted_client};
+use offhook_egress::{GuardedClient, TargetUrl, http_url};
 use offhook_engine::ports::{Endpoint, LanguageModel, ModelError, Models};
 
 use crate::http;
 use crate::openai::{ChatCompletions, completions_url};
 use crate::scripted::Scripted;
+use crate::settings::{ProviderSettings, SettingsError};
 
 /// The provider for endpoints of customers.
 const CUSTOM: &str = "custom";
 
 /// The provider that needs no settings.
 const SCRIPTED: &str = "scripted";
-
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-
-/// How long a service may be silent within an answer. Callers have shorter deadlines and drop the stream; this limit
-/// ends abandoned requests.
-const READ_LIMIT: Duration = Duration::from_secs(30);
-
-/// The URL and key of a model or speech provider.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ProviderSettings {
-    /// The base URL of the service, such as `https://api.openai.com/v1` or `http://127.0.0.1:11434/v1`.
-    pub base_url: String,
-    /// The key, if the service requires one.
-    pub api_key: Option<String>,
-}
-
-/// Hides the key.
-impl fmt::Debug for ProviderSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ProviderSettings({})", self.base_url)
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum SettingsError {
-    /// The base URL is invalid.
-    #[error("provider `{0}`: base_url must be a whole http or https URL without query or fragment")]
-    BaseUrl(String),
-    /// An HTTP header cannot carry the key.
-    #[error("provider `{0}`: api_key holds characters that no HTTP header can carry")]
-    ApiKey(String),
-    /// `scripted` and `custom` take no settings.
-    #[error("provider `{0}` is built in and takes no settings")]
-    BuiltIn(String),
-    /// The command of a local program is invalid.
-    #[error("provider `{0}`: {1}")]
-    Program(String, String),
-    /// TLS or the HTTP client could not be set up.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-}
 
 /// Finds models by provider: those of the settings, `scripted`, and `custom` if it has a client.
 pub struct ModelRegistry {
@@ -74,7 +32,7 @@ impl ModelRegistry {
         let mut settings = settings.into_iter().peekable();
         let mut providers: HashMap<String, Arc<dyn LanguageModel>> = HashMap::new();
         if settings.peek().is_some() {
-            let client = client()?;
+            let client = http::streaming_client()?;
             for (name, provider) in settings {
                 let model = trusted(&client, &name, &provider)?;
                 providers.insert(name, Arc::new(model));
@@ -140,15 +98,6 @@ fn trusted(
         .ok_or_else(|| SettingsError::BaseUrl(name.to_owned()))?;
     let authorization = http::given_credential(name, "Bearer ", settings.api_key.as_deref())?;
     Ok(ChatCompletions::trusted(client.clone(), url, authorization))
-}
-
-pub(crate) fn client() -> Result<reqwest::Client, SetupError> {
-    let client = trusted_client()?
-        .connect_timeout(CONNECT_LIMIT)
-        .read_timeout(READ_LIMIT)
-        .tcp_nodelay(true)
-        .build()?;
-    Ok(client)
 }
 
 #[cfg(test)]

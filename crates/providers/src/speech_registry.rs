@@ -8,16 +8,15 @@ use offhook_engine::ports::speech::{
 };
 use reqwest::header::AUTHORIZATION;
 
-use super::SpeechProgram;
-use super::endpoint::{Clients, Endpoint};
-use super::exec::{ExecRecognizer, ExecVoice};
-use super::scripted::{ScriptedRecognizer, ScriptedVoice};
 use crate::cartesia::text_to_speech::Cartesia;
 use crate::deepgram::speech_to_text::Deepgram;
 use crate::elevenlabs::text_to_speech::{ElevenLabs, KEY};
 use crate::openai::speech::OpenAi;
-use crate::speech::Result;
-use crate::{ProviderSettings, SettingsError};
+use crate::settings::{ProviderSettings, SettingsError};
+use crate::speech::endpoint::{Clients, Endpoint};
+use crate::speech::exec::{ExecRecognizer, ExecVoice, SpeechProgram};
+use crate::speech::scripted::{ScriptedRecognizer, ScriptedVoice};
+use crate::speech::{Result, SpeechInput, SpeechOutput, SpeechTransport};
 
 /// The provider that needs no settings.
 const SCRIPTED: &str = "scripted";
@@ -38,36 +37,6 @@ pub enum SpeechProvider {
         listen: Option<SpeechProgram>,
         speak: Option<SpeechProgram>,
     },
-}
-
-/// The transport of a service that supports two.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SpeechTransport {
-    /// One WebSocket per call: texts need no new connection, and words have timestamps.
-    #[default]
-    WebSocket,
-    /// One HTTP request per text.
-    Http,
-}
-
-/// A recognizer that validates an agent's settings without a connection.
-pub(crate) trait SpeechInput: SpeechToText {
-    /// Whether [`SpeechToText::open`] would accept the settings. Returns [`SpeechError::Unable`] with the field and the
-    /// remedy.
-    fn check(&self, settings: &RecognizerSettings) -> Result<()>;
-
-    /// The recognizer for this model, if it differs from the provider's default.
-    fn of_model(&self, model: &str) -> Option<Arc<dyn SpeechToText>> {
-        let _ = model;
-        None
-    }
-}
-
-/// A synthesizer that validates an agent's settings without a connection.
-pub(crate) trait SpeechOutput: TextToSpeech {
-    /// Whether [`TextToSpeech::open`] would accept the settings. Returns [`SpeechError::Unable`] with the field and the
-    /// remedy.
-    fn check(&self, settings: &VoiceSettings) -> Result<()>;
 }
 
 /// Finds recognizers and synthesizers by provider: those of the settings, and `scripted`.
