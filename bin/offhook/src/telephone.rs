@@ -12,7 +12,7 @@ use offhook_engine::ports::audio::{AudioCarrier, AudioLeg};
 use offhook_engine::ports::{Carrier, DialError, DialRequest};
 use offhook_media::ports::Ports;
 use offhook_media::pump::Latch;
-use offhook_services::{CarrierDoor, Network};
+use offhook_services::{CarrierCallbacks, Network};
 use offhook_sip::{
     Incoming, Listen, SipCarrier, SipSettings as Endpoint, SipTrunks, SoundSettings, Transport,
 };
@@ -31,7 +31,7 @@ pub(crate) struct Telephone {
     /// What comes in, where there is a trunk.
     pub(crate) switchboard: Option<Switchboard>,
     /// Where the carrier comes in, if it speaks HTTP.
-    pub(crate) door: Option<Arc<dyn CarrierDoor>>,
+    pub(crate) door: Option<Arc<dyn CarrierCallbacks>>,
 }
 
 impl Telephone {

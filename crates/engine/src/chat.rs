@@ -157,7 +157,7 @@ impl Step {
         sink: &dyn ChatSink,
     ) -> Result<Vec<String>, ClaimLost> {
         let (started_at, since) = (clock.now(), Instant::now());
-        let unheard = |call| tool_use::told(call, tool_use::UNHEARD);
+        let unheard = |call| tool_use::transcript_text(call, tool_use::UNKNOWN_EFFECT);
         sink.at_work(self.calls.iter().map(unheard).collect())
             .await?;
         for call in &self.calls {
@@ -180,7 +180,7 @@ impl Step {
             sink.piece(ChatPiece::ToolFinished(call.name.clone()));
             turns.push(Turn {
                 role: TurnRole::Tool,
-                text: tool_use::told(call, &answer),
+                text: tool_use::transcript_text(call, &answer),
                 started_at,
                 duration_ms: millis(since),
                 interrupted: false,

@@ -7,7 +7,7 @@ use crate::TurnRole;
 use crate::latencies::Latencies;
 use crate::persona::Persona;
 use crate::ports::{Knowledge, Message, Models, Purpose, Role, ToolCall, ToolDefinition};
-use crate::reply::{Ask, Reply};
+use crate::reply::{Reply, ReplyRequest};
 use crate::tool_use;
 
 /// History messages that a model gets; older ones are left out.
@@ -72,8 +72,8 @@ impl Dialogue {
             }
             self.recall_tools(&mut used);
             match role {
-                TurnRole::User => self.heard(&text),
-                TurnRole::Agent | TurnRole::Tool => self.said(&text),
+                TurnRole::User => self.push_customer(&text),
+                TurnRole::Agent | TurnRole::Tool => self.push_agent(&text),
             }
         }
         self.recall_tools(&mut used);
@@ -106,12 +106,12 @@ impl Dialogue {
     }
 
     /// Adds what the customer said.
-    pub fn heard(&mut self, text: &str) {
+    pub fn push_customer(&mut self, text: &str) {
         self.note(Role::User, text);
     }
 
     /// Adds what the customer heard of the agent's speech, and no more.
-    pub fn said(&mut self, text: &str) {
+    pub fn push_agent(&mut self, text: &str) {
         self.note(Role::Assistant, text);
     }
 
@@ -148,7 +148,7 @@ impl Dialogue {
         let mut messages = Vec::with_capacity(shown.len() + 1);
         messages.push(Message::new(Role::System, self.prompt()));
         messages.extend_from_slice(shown);
-        let ask = Ask {
+        let request = ReplyRequest {
             models: Arc::clone(&self.models),
             latencies: self.latencies.clone(),
             messages,
@@ -158,8 +158,8 @@ impl Dialogue {
             may_call: !self.tools.is_empty() && self.tool_steps() < TOOL_STEPS,
         };
         let reply = match self.is_written {
-            true => Reply::new(&self.persona.llm, ask).unbroken(),
-            false => Reply::new(&self.persona.llm, ask),
+            true => Reply::new(&self.persona.llm, request).unbroken(),
+            false => Reply::new(&self.persona.llm, request),
         };
         match (&self.knowledge, self.question()) {
             (Some(knowledge), Some(question)) => reply.after(Arc::clone(knowledge), question),

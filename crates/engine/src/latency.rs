@@ -38,7 +38,7 @@ impl TurnLatency {
 
 /// The times of a reply on its way to the synthesizer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Way {
+pub(crate) struct ReplyTimes {
     /// The end of the customer's speech.
     pub(crate) spoke_until: Instant,
     pub(crate) turn_over_at: Instant,
@@ -46,7 +46,7 @@ pub(crate) struct Way {
     pub(crate) first_sentence_at: Instant,
 }
 
-impl Way {
+impl ReplyTimes {
     /// The complete latency, if the customer heard anything.
     pub(crate) fn measured(&self, sound: Option<SoundTimes>) -> Option<TurnLatency> {
         let first_frame_at = sound?.first_frame_at?;

@@ -308,7 +308,7 @@ impl<'a> LiveCall<'a> {
                 duration_ms,
             }) => self.screened(machine, text.trim(), duration_ms).await,
             Some(LegEvent::Held(on)) => {
-                self.held(on);
+                self.set_on_hold(on);
                 Ok(())
             }
             Some(LegEvent::Accepted | LegEvent::Ringing | LegEvent::Answered { .. }) => Ok(()),
@@ -387,7 +387,7 @@ impl<'a> LiveCall<'a> {
                 Ok(())
             }
             Timer::Filler => {
-                self.ask_for_patience();
+                self.say_filler();
                 Ok(())
             }
             Timer::Reply if self.machine => self.leave_message(),

@@ -2,7 +2,7 @@
 //! the caller that starts a session supplies the tools.
 
 pub mod audio;
-pub mod door;
+pub mod callbacks;
 pub mod speech;
 pub mod waiting;
 
@@ -199,7 +199,7 @@ pub trait Carrier: Send + Sync {
     }
 
     /// A number from which every account may call.
-    fn ours(&self) -> Option<E164> {
+    fn shared_number(&self) -> Option<E164> {
         None
     }
 

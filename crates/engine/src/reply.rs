@@ -47,7 +47,7 @@ pub struct NoReply;
 
 /// A text that is being written. Dropping it cancels the request.
 pub struct Reply {
-    ask: Ask,
+    request: ReplyRequest,
     candidates: std::vec::IntoIter<Candidate>,
     writing: Option<Writing>,
     segments: Segments,
@@ -61,7 +61,7 @@ pub struct Reply {
 }
 
 /// The request that every candidate gets.
-pub(crate) struct Ask {
+pub(crate) struct ReplyRequest {
     pub(crate) models: Arc<dyn Models>,
     pub(crate) latencies: Latencies,
     pub(crate) messages: Vec<Message>,
@@ -71,7 +71,7 @@ pub(crate) struct Ask {
     pub(crate) may_call: bool,
 }
 
-impl Ask {
+impl ReplyRequest {
     fn show(&mut self, passages: &[Passage]) {
         let Some(prompt) = self.messages.first_mut().filter(|_| !passages.is_empty()) else {
             return;
@@ -117,10 +117,10 @@ impl Candidate {
 }
 
 impl Reply {
-    pub(crate) fn new(choice: &ModelChoice, ask: Ask) -> Self {
-        let candidates = candidates(choice, &ask.latencies).into_iter();
+    pub(crate) fn new(choice: &ModelChoice, request: ReplyRequest) -> Self {
+        let candidates = candidates(choice, &request.latencies).into_iter();
         Self {
-            ask,
+            request,
             candidates,
             writing: None,
             segments: Segments::default(),
@@ -158,7 +158,7 @@ impl Reply {
         if let Some(lookup) = self.lookup.as_mut() {
             let passages = lookup.await;
             self.lookup = None;
-            self.ask.show(&passages);
+            self.request.show(&passages);
         }
         loop {
             if let Some(segment) = self.segments.next() {
@@ -168,7 +168,7 @@ impl Reply {
                 return self.last().map(Ok);
             }
             let Some(writing) = self.writing.as_mut() else {
-                if self.ask_the_next() {
+                if self.request_next() {
                     continue;
                 }
                 self.done = true;
@@ -178,7 +178,7 @@ impl Reply {
                 .await
                 .unwrap_or(Some(Err(ModelError::Timeout)))
                 .unwrap_or(Err(ModelError::Protocol("it broke off")));
-            self.take(delta);
+            self.handle(delta);
         }
     }
 
@@ -195,7 +195,7 @@ impl Reply {
         (!calls.is_empty()).then_some(Piece::Calls(calls))
     }
 
-    fn take(&mut self, delta: Result<ModelDelta, ModelError>) {
+    fn handle(&mut self, delta: Result<ModelDelta, ModelError>) {
         self.note_life(&delta);
         match delta {
             Ok(ModelDelta::Text(text)) => {
@@ -208,7 +208,7 @@ impl Reply {
             Ok(ModelDelta::Working) => {}
             // A tool call that the request does not allow is ignored.
             Ok(ModelDelta::Call(call)) => {
-                if self.ask.may_call && self.calls.len() < MAX_CALLS {
+                if self.request.may_call && self.calls.len() < MAX_CALLS {
                     self.calls.push(call);
                 }
             }
@@ -231,7 +231,7 @@ impl Reply {
             writing.begun = true;
             self.first_token_at = Some(now);
             let took = now - writing.asked_at;
-            self.ask.latencies.record(&writing.key, took);
+            self.request.latencies.record(&writing.key, took);
         }
         writing.deadline = now + TOKEN_LIMIT;
     }
@@ -247,7 +247,7 @@ impl Reply {
             return;
         };
         tracing::warn!(%error, begun = writing.begun, "a model failed");
-        self.ask.latencies.record(&writing.key, TOKEN_LIMIT);
+        self.request.latencies.record(&writing.key, TOKEN_LIMIT);
         self.calls.clear();
         if self.segments.is_untouched() {
             self.segments.clear();
@@ -257,11 +257,11 @@ impl Reply {
         }
     }
 
-    fn ask_the_next(&mut self) -> bool {
+    fn request_next(&mut self) -> bool {
         for candidate in self.candidates.by_ref() {
             let endpoint = candidate.endpoint.as_ref();
             match self
-                .ask
+                .request
                 .models
                 .find(&candidate.provider, &candidate.model, endpoint)
             {
@@ -271,11 +271,11 @@ impl Reply {
                         key: candidate.key(),
                         stream: model.stream(ModelRequest {
                             model: candidate.model,
-                            messages: self.ask.messages.clone(),
-                            temperature: self.ask.temperature,
-                            purpose: self.ask.purpose,
-                            tools: Arc::clone(&self.ask.tools),
-                            may_call: self.ask.may_call,
+                            messages: self.request.messages.clone(),
+                            temperature: self.request.temperature,
+                            purpose: self.request.purpose,
+                            tools: Arc::clone(&self.request.tools),
+                            may_call: self.request.may_call,
                         }),
                         asked_at,
                         deadline: asked_at + TOKEN_LIMIT,

@@ -17,7 +17,7 @@ use crate::session::{
 const RING_LIMIT: Duration = Duration::from_secs(45);
 
 /// The shortest ring limit in real time, on a line faster than real time.
-const TOLD_WITHIN: Duration = Duration::from_secs(5);
+const MIN_RING_LIMIT: Duration = Duration::from_secs(5);
 
 /// The delays before the two retries of a connection.
 const DIAL_RETRIES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
@@ -139,7 +139,7 @@ async fn ring(
         match event {
             Some(LegEvent::Ringing) if gives_up_at.is_none() => {
                 // Even a fast line needs time to report an answer.
-                let limit = at_speed(RING_LIMIT, leg.speed).max(TOLD_WITHIN);
+                let limit = at_speed(RING_LIMIT, leg.speed).max(MIN_RING_LIMIT);
                 gives_up_at = Some(Instant::now() + limit);
             }
             Some(LegEvent::Answered { machine }) => {

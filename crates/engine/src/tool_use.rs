@@ -12,11 +12,11 @@ use crate::ports::{ToolCall, ToolOutcome, Tools};
 const TOOL_LIMIT: Duration = Duration::from_secs(11);
 
 /// Characters that the transcript keeps of the arguments, and of the answer.
-const KEPT_CHARS: usize = 500;
+const MAX_CHARS: usize = 500;
 
 /// The answer of a tool whose process ended while it ran; for the model that continues.
-pub(crate) const UNHEARD: &str = "Nobody knows whether this was done: the service was interrupted meanwhile. Do not try \
-     again; say that somebody will look after it.";
+pub(crate) const UNKNOWN_EFFECT: &str = "Nobody knows whether this was done: the service was interrupted meanwhile. Do \
+     not try again; say that somebody will look after it.";
 
 /// Separates a call from its answer.
 const ANSWERS: &str = ") → ";
@@ -31,15 +31,15 @@ pub(crate) async fn run(tools: &dyn Tools, calls: &[ToolCall]) -> Vec<ToolOutcom
 }
 
 /// The transcript's text for a call and its answer.
-pub(crate) fn told(call: &ToolCall, answer: &str) -> String {
+pub(crate) fn transcript_text(call: &ToolCall, answer: &str) -> String {
     let (name, arguments) = (shortened(&call.name), shortened(&call.arguments));
     format!("{name}({arguments}{ANSWERS}{}", shortened(answer))
 }
 
 /// Parses a call and its answer from a transcript's text, under the id `id`. Truncated arguments are dropped, because
 /// model services require valid JSON.
-pub(crate) fn recalled(told: &str, id: String) -> (ToolCall, String) {
-    let (name, rest) = told.split_once('(').unwrap_or((told, ""));
+pub(crate) fn recalled(text: &str, id: String) -> (ToolCall, String) {
+    let (name, rest) = text.split_once('(').unwrap_or((text, ""));
     // The separator may occur in the arguments too: they end where they are valid JSON.
     let ends = rest.match_indices(ANSWERS).map(|(end, _)| end);
     let is_object =
@@ -58,7 +58,7 @@ pub(crate) fn recalled(told: &str, id: String) -> (ToolCall, String) {
 }
 
 fn shortened(text: &str) -> String {
-    match text.char_indices().nth(KEPT_CHARS) {
+    match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
@@ -75,14 +75,14 @@ mod tests {
             name: "look".to_owned(),
             arguments: r#"{"x":"(1) → "}"#.to_owned(),
         };
-        let (again, answer) = recalled(&told(&call, "It is (2)."), "a".to_owned());
+        let (again, answer) = recalled(&transcript_text(&call, "It is (2)."), "a".to_owned());
         assert_eq!((again, answer.as_str()), (call.clone(), "It is (2)."));
         let plain = ToolCall {
             arguments: r#"{"x":1}"#.to_owned(),
             ..call.clone()
         };
         assert_eq!(
-            recalled(&told(&plain, ""), "a".to_owned()),
+            recalled(&transcript_text(&plain, ""), "a".to_owned()),
             (plain, String::new())
         );
         let long = ToolCall {
@@ -90,7 +90,9 @@ mod tests {
             ..call
         };
         assert_eq!(
-            recalled(&told(&long, "z"), "a".to_owned()).0.arguments,
+            recalled(&transcript_text(&long, "z"), "a".to_owned())
+                .0
+                .arguments,
             "{}"
         );
         assert_eq!(recalled("odd", "a".to_owned()).0.name, "odd");

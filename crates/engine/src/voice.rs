@@ -31,8 +31,8 @@ pub use offhook_media::ambient::Ambient;
 
 pub use carrier::SpokenCarrier;
 pub use detector::speech_detector;
-pub use pronunciation::{Pronunciation, SaidAs};
-pub use speech_input::Hearing;
+pub use pronunciation::{Pronunciation, PronunciationRule};
+pub use speech_input::RecognizerChoice;
 pub use speech_output::Voice;
 
 /// Events that may wait for the session; further ones wait in the call.
@@ -41,7 +41,7 @@ const EVENTS_AHEAD: usize = 16;
 /// Speech settings of an agent for one call.
 pub struct SpokenSettings {
     /// The recognizers. The first one listens; the others are fallbacks that take over within the same utterance.
-    pub hearings: Vec<Hearing>,
+    pub hearings: Vec<RecognizerChoice>,
     /// The voices. The first one speaks; the others are fallbacks that take over within the same sentence.
     pub voices: Vec<Voice>,
     /// How long the customer must be silent before the turn is over (`endpointing_ms`). Endpointing happens only here:

@@ -9,7 +9,7 @@ use offhook_domain::{Clock, NodeId, Plans};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::Latencies;
 use offhook_engine::legacy::LegacyProvider;
-use offhook_engine::ports::door::CarrierDoor;
+use offhook_engine::ports::callbacks::CarrierCallbacks;
 use offhook_engine::ports::speech::Speech;
 use offhook_engine::ports::{Application, Embeddings, Models, VoiceLibrary};
 use offhook_engine::whatsapp::WhatsAppApi;
@@ -232,13 +232,13 @@ impl Services {
 
     /// Adds the webhook endpoint of a carrier that speaks HTTP. The first call wins.
     #[must_use]
-    pub fn with_carrier_door(self, door: Arc<dyn CarrierDoor>) -> Self {
+    pub fn with_carrier_door(self, door: Arc<dyn CarrierCallbacks>) -> Self {
         let _ = self.inbound.door.set(door);
         self
     }
 
     /// The carrier's webhook endpoint, if it speaks HTTP.
-    pub fn carrier_door(&self) -> Option<&Arc<dyn CarrierDoor>> {
+    pub fn carrier_door(&self) -> Option<&Arc<dyn CarrierCallbacks>> {
         self.inbound.door.get()
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use offhook_domain::{
     AgentConfig, AgentStatus, CallHandle, ConversationId, E164, NumberProvider, Runtime,
 };
-use offhook_engine::ports::door::{Callback, CarrierDoor};
+use offhook_engine::ports::callbacks::{Callback, CarrierCallbacks};
 use offhook_engine::ports::waiting::{NotAnswered, WaitingLine};
 use offhook_engine::{CallControl, EndRequest, Moment};
 use offhook_metrics::metrics;
@@ -49,7 +49,7 @@ const AT_ONCE: usize = 8;
 pub struct Inbound {
     shared: Arc<Runner>,
     /// The webhook endpoint of a carrier that speaks HTTP.
-    pub(crate) door: Arc<OnceLock<Arc<dyn CarrierDoor>>>,
+    pub(crate) door: Arc<OnceLock<Arc<dyn CarrierCallbacks>>>,
     places: Arc<Semaphore>,
 }
 
@@ -90,7 +90,7 @@ impl Inbound {
             }
         };
         let id = self.mint();
-        let came_in = door.come_in(CallHandle(id), callback, credential.as_deref())?;
+        let came_in = door.accept(CallHandle(id), callback, credential.as_deref())?;
         let call = InboundCall {
             id,
             from: came_in.from,

@@ -102,7 +102,9 @@ pub(crate) use live::Live;
 pub use network::Network;
 pub use numbers::{Imported, Numbers};
 pub use offhook_documents as documents;
-pub use offhook_engine::ports::door::{Callback as CarrierCallback, CarrierDoor, MediaConnection};
+pub use offhook_engine::ports::callbacks::{
+    Callback as CarrierCallback, CarrierCallbacks, MediaConnection,
+};
 pub use offhook_engine::ports::waiting::{NotAnswered, WaitingLine};
 pub use offhook_objects as objects;
 pub use offhook_storage as store;

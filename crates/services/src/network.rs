@@ -36,10 +36,10 @@ impl Network {
     }
 
     /// A number that every account may call from.
-    pub(crate) fn ours(&self) -> Option<E164> {
+    pub(crate) fn shared_number(&self) -> Option<E164> {
         match self {
-            Self::Text(carrier) => carrier.ours(),
-            Self::Spoken(carrier) => carrier.ours(),
+            Self::Text(carrier) => carrier.shared_number(),
+            Self::Spoken(carrier) => carrier.shared_number(),
         }
     }
 

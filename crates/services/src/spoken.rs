@@ -7,7 +7,8 @@ use offhook_domain::{AccountId, AgentConfig, CredentialProvider, VoiceProvider};
 use offhook_engine::Persona;
 use offhook_engine::ports::speech::{VoiceKey, VoiceSettings};
 use offhook_engine::voice::{
-    Ambient, Hearing, Pronunciation, SaidAs, SpokenSettings, Voice, speech_detector,
+    Ambient, Pronunciation, PronunciationRule, RecognizerChoice, SpokenSettings, Voice,
+    speech_detector,
 };
 use offhook_storage::{Conversation, Store, VoiceOwner};
 
@@ -68,7 +69,7 @@ impl Providers {
                     None => service,
                 });
                 metered
-                    .map(|service| Hearing { service, settings })
+                    .map(|service| RecognizerChoice { service, settings })
                     .map_err(|error| format!("`{provider}`: {error}"))
             });
         let voices = voices.into_iter().map(|voice| {
@@ -192,7 +193,7 @@ fn within_reach<T>(found: impl Iterator<Item = Result<T, String>>) -> Result<Vec
 
 fn pronunciation(config: &AgentConfig) -> Pronunciation {
     let terms = config.conversation.pronunciation.iter();
-    let terms = terms.map(|rule| SaidAs {
+    let terms = terms.map(|rule| PronunciationRule {
         term: rule.term.clone(),
         say: rule.say.clone(),
         match_case: rule.match_case,

@@ -222,7 +222,7 @@ pub(crate) enum Command {
 /// The last session descriptions of both sides.
 #[derive(Default)]
 pub(crate) struct Descriptions {
-    pub(crate) ours: Option<String>,
+    pub(crate) shared_number: Option<String>,
     pub(crate) theirs: Option<String>,
 }
 

@@ -58,18 +58,18 @@ impl Live {
         let mut headers = vec![Header::Allow(ALLOW.into())];
         headers.extend(session_timer(request));
         let offer = sdp(request, &request.body);
-        let ours = {
+        let shared_number = {
             let known = self.descriptions.lock();
             let unchanged = offer.is_none() || known.theirs == offer;
-            unchanged.then(|| known.ours.clone())
+            unchanged.then(|| known.shared_number.clone())
         };
-        match (offer, ours) {
+        match (offer, shared_number) {
             // A session refresh (RFC 4028) without a session description.
             (None, Some(_)) if request.method == Method::Update => {
                 answer(handle, StatusCode::OK, headers);
             }
             // The same offer as before, or none: our last description stays valid, and is sent.
-            (_, Some(Some(ours))) => answer_with(handle, headers, ours),
+            (_, Some(Some(shared_number))) => answer_with(handle, headers, shared_number),
             (None, _) => answer(handle, StatusCode::NotAcceptableHere, Vec::new()),
             (Some(offer), _) => {
                 let (reply, answered) = oneshot::channel::<String>();
@@ -78,13 +78,13 @@ impl Live {
                 tokio::spawn(
                     async move {
                         match timeout(OFFER_PATIENCE, answered).await {
-                            Ok(Ok(ours)) => {
+                            Ok(Ok(shared_number)) => {
                                 {
                                     let mut known = descriptions.lock();
-                                    known.ours = Some(ours.clone());
+                                    known.shared_number = Some(shared_number.clone());
                                     known.theirs = Some(theirs);
                                 }
-                                answer_with(handle, headers, ours);
+                                answer_with(handle, headers, shared_number);
                             }
                             Ok(Err(_)) | Err(_) => {
                                 answer(handle, StatusCode::NotAcceptableHere, Vec::new());
@@ -279,8 +279,8 @@ mod tests {
         );
         let theirs = "Supported: 100rel, timer\r\nSession-Expires: 1800;refresher=uac\r\n";
         assert_eq!(named(theirs), agreed);
-        let ours = "Supported: timer\r\nSession-Expires: 1800;refresher=uas\r\n";
-        assert!(named(ours).is_empty());
+        let shared_number = "Supported: timer\r\nSession-Expires: 1800;refresher=uas\r\n";
+        assert!(named(shared_number).is_empty());
         assert!(named("Session-Expires: 1800\r\n").is_empty());
         assert!(named("Supported: timer\r\nSession-Expires: soon\r\n").is_empty());
     }

@@ -295,7 +295,7 @@ impl Shared {
     /// Our address for a transport; for a connection that we opened, the first listener's.
     pub(crate) fn our_address(&self, transport: sip::Transport) -> SipAddr {
         let listeners = self.listeners();
-        let ours = listeners
+        let shared_number = listeners
             .iter()
             .find(|address| address.r#type == Some(transport))
             .or(listeners.first())
@@ -303,7 +303,7 @@ impl Shared {
             .unwrap_or_default();
         SipAddr {
             r#type: Some(transport),
-            ..ours
+            ..shared_number
         }
     }
 

@@ -311,7 +311,7 @@ async fn ring(mut live: Live) -> Option<Live> {
                     }
                     Some(Command::Answer(sdp)) => {
                         answered = true;
-                        live.descriptions.lock().ours = Some(sdp.clone());
+                        live.descriptions.lock().shared_number = Some(sdp.clone());
                         let mut headers = vec![Header::Allow(ALLOW.into())];
                         headers.push(Header::ContentType(SDP.into()));
                         let _ = live.dialog.accept(Some(headers), Some(sdp.into_bytes()));

@@ -57,7 +57,7 @@ pub(crate) async fn call(
         .map_err(|_| CallError::Malformed(name()))?;
     info!(%handle, trunk = state.trunk.name, "calling");
     let (call, live) = Live::new(shared, trunk, dialog, states);
-    live.descriptions.lock().ours = Some(invite.offer);
+    live.descriptions.lock().shared_number = Some(invite.offer);
     tokio::spawn(
         async move {
             let setup = Setup { live, sent };
@@ -142,7 +142,7 @@ impl Setup {
                     } else {
                         FailureReason::CarrierError
                     };
-                    self.fail(Failure::ours(reason));
+                    self.fail(Failure::shared_number(reason));
                     self.withdraw(heard, None);
                     return None;
                 }
@@ -167,7 +167,7 @@ impl Setup {
             }
             // The stack's own error text may contain numbers.
             Some(Ok((_, None)) | Err(_)) | None => {
-                self.fail(Failure::ours(FailureReason::CarrierError));
+                self.fail(Failure::shared_number(FailureReason::CarrierError));
                 None
             }
         }

@@ -16,7 +16,7 @@ pub struct Failure {
 
 impl Failure {
     /// A failure that we detected, not the carrier.
-    pub(crate) const fn ours(reason: FailureReason) -> Self {
+    pub(crate) const fn shared_number(reason: FailureReason) -> Self {
         Self {
             reason,
             code: None,

@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use offhook_domain::{CallHandle, E164, FailureReason, NumberProvider};
 use offhook_engine::ports::audio::{AudioCarrier, AudioLeg, TICKS_AHEAD};
-use offhook_engine::ports::door::{Callback, CameIn, CarrierDoor, MediaConnection};
+use offhook_engine::ports::callbacks::{Callback, CarrierCallbacks, IncomingCall, MediaConnection};
 use offhook_engine::ports::{DialError, DialRequest};
 use parking_lot::Mutex;
 use reqwest::Url;
@@ -228,14 +228,19 @@ impl TwilioCarrier {
     pub(crate) fn open(
         &self,
         handle: CallHandle,
-        ours: E164,
+        our_number: E164,
     ) -> Result<(Call, AudioLeg, String), DialError> {
         let token = token()?;
         let (signals, happening) = mpsc::channel(SIGNALS_WAITING);
         let (events, told) = mpsc::channel(EVENTS_WAITING);
         let (ticks, heard) = mpsc::channel(TICKS_AHEAD);
         let (played, became) = mpsc::unbounded_channel();
-        let line = Arc::new(Line::new(handle, ours, Arc::clone(&self.party), signals));
+        let line = Arc::new(Line::new(
+            handle,
+            our_number,
+            Arc::clone(&self.party),
+            signals,
+        ));
         self.lines.add(&line, &token);
         let twiml = connect_twiml(&self.media_url(handle), &token);
         let call = Call {
@@ -333,7 +338,7 @@ fn route(path: &str) -> Option<(CallHandle, &str)> {
     Some((handle.parse().ok()?, kind))
 }
 
-impl CarrierDoor for TwilioCarrier {
+impl CarrierCallbacks for TwilioCarrier {
     fn callback(&self, callback: &Callback<'_>) -> bool {
         let routed = route(callback.path).filter(|(_, kind)| matches!(*kind, "status" | "amd"));
         let Some((handle, kind)) = routed else {
@@ -363,12 +368,12 @@ impl CarrierDoor for TwilioCarrier {
         form.get("To")?.parse().ok()
     }
 
-    fn come_in(
+    fn accept(
         &self,
         handle: CallHandle,
         callback: &Callback<'_>,
         credential: Option<&str>,
-    ) -> Option<CameIn> {
+    ) -> Option<IncomingCall> {
         let carrier = match credential {
             Some(credential) => self.with_login(Login::read(credential)?),
             None => self.clone(),

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use offhook_domain::{CallHandle, E164};
 use offhook_engine::ports::DialError;
 use offhook_engine::ports::audio::AudioLeg;
-use offhook_engine::ports::door::CameIn;
+use offhook_engine::ports::callbacks::IncomingCall;
 use offhook_engine::ports::waiting::{NotAnswered, WaitingLine};
 use tokio::sync::oneshot;
 
@@ -14,7 +14,11 @@ use crate::settings::is_sid;
 use crate::stream::reject_twiml;
 
 /// The call that a signed form announces; `None` if it announces none.
-pub(crate) fn waiting(carrier: TwilioCarrier, handle: CallHandle, form: &Form) -> Option<CameIn> {
+pub(crate) fn waiting(
+    carrier: TwilioCarrier,
+    handle: CallHandle,
+    form: &Form,
+) -> Option<IncomingCall> {
     let sid = form.get("CallSid").filter(|sid| is_sid(sid, "CA"))?;
     let to: E164 = form.get("To")?.parse().ok()?;
     let (says, said) = oneshot::channel();
@@ -22,10 +26,10 @@ pub(crate) fn waiting(carrier: TwilioCarrier, handle: CallHandle, form: &Form) -
         carrier,
         handle,
         sid: sid.to_owned(),
-        ours: to.clone(),
+        our_number: to.clone(),
         says: Some(says),
     };
-    Some(CameIn {
+    Some(IncomingCall {
         from: form.get("From").and_then(|from| from.parse().ok()),
         to,
         dialog: sid.to_owned(),
@@ -39,7 +43,7 @@ struct Waiting {
     carrier: TwilioCarrier,
     handle: CallHandle,
     sid: String,
-    ours: E164,
+    our_number: E164,
     says: Option<oneshot::Sender<String>>,
 }
 
@@ -63,7 +67,7 @@ impl WaitingLine for Waiting {
     fn ring(&self) {}
 
     async fn answer(mut self: Box<Self>) -> Result<AudioLeg, DialError> {
-        let (call, leg, twiml) = self.carrier.open(self.handle, self.ours.clone())?;
+        let (call, leg, twiml) = self.carrier.open(self.handle, self.our_number.clone())?;
         // The call uses its original id, whatever signals come later.
         call.line.is_of(&self.sid);
         if !self.say(twiml) {

@@ -2,7 +2,7 @@
 //! opened by Twilio carries their audio.
 //!
 //! This crate has no server: the HTTP server passes callbacks and messages to the [`TwilioCarrier`], which implements
-//! the engine's [`CarrierDoor`](offhook_engine::ports::door::CarrierDoor). Only the process that placed a call knows
+//! the engine's [`CarrierCallbacks`](offhook_engine::ports::callbacks::CarrierDoor). Only the process that placed a call knows
 //! about it, so Twilio gets the URL of exactly that process.
 
 mod call;

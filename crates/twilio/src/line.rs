@@ -89,7 +89,7 @@ impl Signal {
 pub(crate) struct Line {
     pub(crate) handle: CallHandle,
     /// Our number of the call.
-    ours: E164,
+    our_number: E164,
     /// The call's Twilio account.
     pub(crate) party: Arc<Party>,
     signals: mpsc::Sender<Signal>,
@@ -116,13 +116,13 @@ pub(crate) struct Line {
 impl Line {
     pub(crate) fn new(
         handle: CallHandle,
-        ours: E164,
+        our_number: E164,
         party: Arc<Party>,
         signals: mpsc::Sender<Signal>,
     ) -> Self {
         Self {
             handle,
-            ours,
+            our_number,
             party,
             signals,
             queue: Mutex::default(),
@@ -278,7 +278,7 @@ impl Signalling for Control {
     async fn transfer(&self, to: &E164) -> Result<(), LineError> {
         let line = &self.0;
         let sid = line.sid().ok_or(LineError::Refused)?;
-        let twiml = dial_twiml(line.ours.as_str(), to.as_str());
+        let twiml = dial_twiml(line.our_number.as_str(), to.as_str());
         let (mut handing, mut left) = (HandOver::begin(line), line.has_left.subscribe());
         let mut redirect = std::pin::pin!(line.party.client.redirect(sid, &twiml));
         let answer = tokio::select! {

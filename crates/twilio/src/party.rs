@@ -3,7 +3,7 @@
 use reqwest::Url;
 use url::form_urlencoded;
 
-use offhook_engine::ports::door::Callback;
+use offhook_engine::ports::callbacks::Callback;
 
 use crate::client::TwilioClient;
 use crate::login::Login;

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use offhook_engine::ports::audio::Frame;
-use offhook_engine::ports::door::MediaConnection;
+use offhook_engine::ports::callbacks::MediaConnection;
 use offhook_media::codec::Codec;
 use serde::Deserialize;
 use serde_json::{Value, json};

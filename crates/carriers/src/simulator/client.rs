@@ -91,7 +91,7 @@ impl Carrier for RemoteSimulator {
         self.0.down.load(Ordering::Relaxed)
     }
 
-    fn ours(&self) -> Option<E164> {
+    fn shared_number(&self) -> Option<E164> {
         OURS.parse().ok()
     }
 

@@ -88,7 +88,7 @@ impl Carrier for Simulator {
         Ok(())
     }
 
-    fn ours(&self) -> Option<E164> {
+    fn shared_number(&self) -> Option<E164> {
         OURS.parse().ok()
     }
 

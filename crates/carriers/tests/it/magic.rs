@@ -229,5 +229,8 @@ async fn a_dropped_leg_hangs_up_and_an_orphan_is_ended_by_its_handle() {
 
 #[tokio::test]
 async fn every_account_may_call_from_the_networks_own_number() {
-    assert_eq!(Simulator::new(1.0).ours(), Some(number("+15005550100")));
+    assert_eq!(
+        Simulator::new(1.0).shared_number(),
+        Some(number("+15005550100"))
+    );
 }

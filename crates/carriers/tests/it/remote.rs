@@ -96,7 +96,7 @@ async fn a_network_of_its_own_process_behaves_as_one_in_process() {
         }
         assert_eq!(far, near, "{to}");
     }
-    assert_eq!(remote.ours(), Some(number("+15005550100")));
+    assert_eq!(remote.shared_number(), Some(number("+15005550100")));
     until(&url, NONE_LIVE).await;
 }
 

@@ -12,7 +12,7 @@ use tracing::{Span, field};
 use super::LiveCall;
 use super::tools::ToolStep;
 use crate::TurnRole;
-use crate::latency::Way;
+use crate::latency::ReplyTimes;
 use crate::ports::Spoken;
 use crate::reply::Reply;
 use crate::session::{SessionExit, Turn, unless_lost};
@@ -47,7 +47,7 @@ pub(super) struct AgentTurn<'a> {
     /// The call ends after this turn, with this outcome.
     pub(super) farewell: Option<CallOutcome>,
     /// The times of the first sentence, until it was heard.
-    pub(super) way: Option<Way>,
+    pub(super) times: Option<ReplyTimes>,
     /// Covers the whole turn.
     span: Span,
 }
@@ -74,7 +74,7 @@ impl AgentTurn<'_> {
             gives_notice: false,
             greeting: None,
             farewell,
-            way: None,
+            times: None,
             span: tracing::info_span!("turn", latency_ms = field::Empty),
         }
     }
@@ -118,7 +118,7 @@ impl AgentTurn<'_> {
     }
 
     /// What the customer heard of the answer, without filler.
-    pub(super) fn said(&self) -> &str {
+    pub(super) fn heard_answer(&self) -> &str {
         self.heard
             .get(self.filled..)
             .unwrap_or_default()
@@ -186,7 +186,7 @@ impl<'a> LiveCall<'a> {
                 if self.line.is_spoken() {
                     let now = Instant::now();
                     let reply = turn.reply.as_ref();
-                    turn.way = Some(Way {
+                    turn.times = Some(ReplyTimes {
                         spoke_until: heard_at,
                         turn_over_at: self.turn_over_at.unwrap_or(heard_at),
                         first_token_at: reply.and_then(Reply::first_token_at).unwrap_or(now),
@@ -257,7 +257,7 @@ impl<'a> LiveCall<'a> {
         let Some(mut turn) = self.agent.take() else {
             return Ok(());
         };
-        self.dialogue.said(turn.said());
+        self.dialogue.push_agent(turn.heard_answer());
         let (step, farewell) = (turn.step.take(), turn.farewell);
         // The customer made a noise before hearing the greeting; the agent says it afterwards.
         self.ungreeted = turn.greeting.take().filter(|_| interrupted);
@@ -275,7 +275,7 @@ impl<'a> LiveCall<'a> {
     /// Adds what the customer said meanwhile, and listens.
     pub(super) fn yield_floor(&mut self) {
         for text in std::mem::take(&mut self.overheard) {
-            self.dialogue.heard(&text);
+            self.dialogue.push_customer(&text);
         }
         self.listen();
     }

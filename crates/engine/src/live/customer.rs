@@ -75,7 +75,7 @@ impl LiveCall<'_> {
                 .extend((!text.is_empty()).then(|| text.to_owned()));
             return Ok(());
         }
-        self.dialogue.heard(text);
+        self.dialogue.push_customer(text);
         if self.machine || self.dialogue.awaits_reply() {
             self.silence_at = None;
             self.reply_at = Some(words.answered_at);

@@ -32,7 +32,7 @@ impl LiveCall<'_> {
             if self.agent.is_some() {
                 self.overheard.push(text.to_owned());
             } else {
-                self.dialogue.heard(text);
+                self.dialogue.push_customer(text);
             }
         }
         self.machine = machine;
@@ -44,7 +44,7 @@ impl LiveCall<'_> {
     }
 
     /// Time on hold does not count: it moves every timer that waits for speech.
-    pub(super) fn held(&mut self, on: bool) {
+    pub(super) fn set_on_hold(&mut self, on: bool) {
         if on {
             self.held_since.get_or_insert_with(Instant::now);
         } else if let Some(since) = self.held_since.take() {
@@ -65,8 +65,8 @@ impl LiveCall<'_> {
             return;
         };
         turn.add(spoken);
-        let way = turn.way.take();
-        if let Some(latency) = way.and_then(|way| way.measured(spoken.sound)) {
+        let times = turn.times.take();
+        if let Some(latency) = times.and_then(|times| times.measured(spoken.sound)) {
             turn.measured(latency.first_frame_ms);
             self.latencies_ms.push(latency.first_frame_ms);
             self.sink.measured(&latency);

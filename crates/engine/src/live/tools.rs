@@ -54,7 +54,7 @@ impl<'a> ToolStep<'a> {
     fn turn(&self, call: &ToolCall, answer: &str, interrupted: bool) -> Turn {
         Turn {
             role: TurnRole::Tool,
-            text: tool_use::told(call, answer),
+            text: tool_use::transcript_text(call, answer),
             started_at: self.started_at,
             duration_ms: self.duration_ms,
             interrupted,
@@ -115,7 +115,7 @@ impl LiveCall<'_> {
         let Some(step) = turn.step.take() else {
             return Ok(());
         };
-        let said = turn.said().to_owned();
+        let said = turn.heard_answer().to_owned();
         let interrupted = turn.interrupted;
         self.record_speech(turn, interrupted).await?;
         let (mut answers, mut over) = (Vec::new(), None);
@@ -145,7 +145,7 @@ impl LiveCall<'_> {
         match action {
             ToolAction::EndCall => ("Done.".to_owned(), Some(TerminationReason::AgentHangup)),
             ToolAction::Transfer { name, to } => {
-                match self.unless_asked(LINE_LIMIT, line.transfer(to)).await {
+                match self.unless_requested(LINE_LIMIT, line.transfer(to)).await {
                     Ok(()) => (
                         format!("Transferred to {name}."),
                         Some(TerminationReason::Transferred),
@@ -156,7 +156,7 @@ impl LiveCall<'_> {
             ToolAction::SendDigits(digits) => {
                 let tones = u32::try_from(digits.chars().count()).unwrap_or(u32::MAX);
                 let limit = LINE_LIMIT + TONE_LIMIT.saturating_mul(tones);
-                match self.unless_asked(limit, line.send_digits(digits)).await {
+                match self.unless_requested(limit, line.send_digits(digits)).await {
                     Ok(()) => ("The digits were sent.".to_owned(), None),
                     Err(error) => (format!("The digits were not sent: {error}."), None),
                 }
@@ -165,7 +165,7 @@ impl LiveCall<'_> {
     }
 
     /// Waits for the carrier, up to `limit`, unless a request to end the call comes first.
-    async fn unless_asked(
+    async fn unless_requested(
         &mut self,
         limit: Duration,
         doing: impl Future<Output = Result<(), LineError>>,

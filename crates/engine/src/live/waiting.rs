@@ -32,7 +32,7 @@ impl LiveCall<'_> {
     }
 
     /// Neither the model nor a tool has answered for too long.
-    pub(super) fn ask_for_patience(&mut self) {
+    pub(super) fn say_filler(&mut self) {
         self.filler_at = None;
         let agent = self.agent.as_ref();
         if agent.is_some_and(|turn| turn.farewell.is_none() && turn.is_unheard()) {

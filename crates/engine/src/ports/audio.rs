@@ -59,7 +59,7 @@ pub trait AudioCarrier: Send + Sync {
     }
 
     /// A number from which every account may call.
-    fn ours(&self) -> Option<E164> {
+    fn shared_number(&self) -> Option<E164> {
         None
     }
 

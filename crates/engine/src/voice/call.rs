@@ -12,9 +12,9 @@ use tokio::time::{Instant, sleep_until};
 use super::SpokenSettings;
 use super::gate::Gate;
 use super::line::Command;
-use super::speech_input::{Heard, SpeechInput};
+use super::speech_input::{RecognizerReport, SpeechInput};
 use super::speech_output::SpeechOutput;
-use super::turns::{Effect, End, Event, Rules, Told, Turns};
+use super::turns::{Effect, End, Event, Report, Rules, Turns};
 use crate::ports::LegEvent;
 use crate::ports::audio::{AudioEvent, AudioLeg, Played, Recorder, SpeechDetector, Tick};
 use crate::ports::speech::RecognizerEvent;
@@ -24,7 +24,7 @@ pub(super) struct Call {
     commands: mpsc::UnboundedReceiver<Command>,
     session: mpsc::Sender<LegEvent>,
     /// Events for the session, in order; the session may be busy writing to storage.
-    untold: VecDeque<LegEvent>,
+    backlog: VecDeque<LegEvent>,
     turns: Turns,
     speech_input: SpeechInput,
     speech_output: SpeechOutput,
@@ -32,18 +32,18 @@ pub(super) struct Call {
     detector: Box<dyn SpeechDetector>,
     ambient: Option<Ambient>,
     recorder: Option<Box<dyn Recorder>>,
-    said: u64,
+    sentences: u64,
     epoch: Instant,
     ticks_end: bool,
     played_ends: bool,
 }
 
-enum Happening {
-    Asked(Option<Command>),
-    Told,
+enum Input {
+    Command(Option<Command>),
+    Forwarded,
     Line(Option<AudioEvent>),
     Played(Option<Played>),
-    Heard(Heard),
+    Recognized(RecognizerReport),
     VoiceFailed(u64),
     Tick(Option<Box<Tick>>),
     Time,
@@ -73,7 +73,7 @@ impl Call {
             leg,
             commands,
             session,
-            untold: VecDeque::new(),
+            backlog: VecDeque::new(),
             turns: Turns::new(rules),
             speech_input: SpeechInput::new(settings.hearings),
             speech_output: SpeechOutput::new(settings.voices, playout, settings.pronunciation),
@@ -81,7 +81,7 @@ impl Call {
             detector: settings.detector,
             ambient: settings.ambient,
             recorder: settings.recorder,
-            said: 0,
+            sentences: 0,
             epoch: Instant::now(),
             ticks_end: false,
             played_ends: false,
@@ -91,20 +91,20 @@ impl Call {
     /// Runs the call to its end. Dropping the leg hangs up.
     pub(super) async fn run(mut self) {
         while !self.turns.is_over() {
-            let happening = self.next().await;
-            if self.take(happening).is_none() {
+            let input = self.next().await;
+            if self.handle(input).is_none() {
                 return;
             }
         }
         // Deliver the remaining events.
-        for event in std::mem::take(&mut self.untold) {
+        for event in std::mem::take(&mut self.backlog) {
             if self.session.send(event).await.is_err() {
                 return;
             }
         }
     }
 
-    async fn next(&mut self) -> Happening {
+    async fn next(&mut self) -> Input {
         let wakes_at = self.turns.wakes_at().map(|at| self.epoch + at);
         let wakes = async {
             match wakes_at {
@@ -114,43 +114,43 @@ impl Call {
         };
         tokio::select! {
             biased;
-            command = self.commands.recv() => Happening::Asked(command),
-            permit = self.session.reserve(), if !self.untold.is_empty() => {
-                match (permit, self.untold.pop_front()) {
+            command = self.commands.recv() => Input::Command(command),
+            permit = self.session.reserve(), if !self.backlog.is_empty() => {
+                match (permit, self.backlog.pop_front()) {
                     (Ok(permit), Some(event)) => permit.send(event),
                     // The session is gone, so the commands end too.
-                    _ => self.untold.clear(),
+                    _ => self.backlog.clear(),
                 }
-                Happening::Told
+                Input::Forwarded
             }
-            event = self.leg.events.recv() => Happening::Line(event),
-            played = self.leg.played.recv(), if !self.played_ends => Happening::Played(played),
-            heard = self.speech_input.next() => Happening::Heard(heard),
-            id = self.speech_output.failed() => Happening::VoiceFailed(id),
-            tick = self.leg.ticks.recv(), if !self.ticks_end => Happening::Tick(tick.map(Box::new)),
-            () = wakes => Happening::Time,
+            event = self.leg.events.recv() => Input::Line(event),
+            played = self.leg.played.recv(), if !self.played_ends => Input::Played(played),
+            report = self.speech_input.next() => Input::Recognized(report),
+            id = self.speech_output.failed() => Input::VoiceFailed(id),
+            tick = self.leg.ticks.recv(), if !self.ticks_end => Input::Tick(tick.map(Box::new)),
+            () = wakes => Input::Time,
         }
     }
 
     /// `None` once the session has dropped the call.
-    fn take(&mut self, happening: Happening) -> Option<()> {
-        match happening {
-            Happening::Asked(command) => self.obey(command?),
-            Happening::Told => {}
-            Happening::Line(event) => self.signalled(event),
-            Happening::Played(Some(Played::Began(segment, at))) => {
+    fn handle(&mut self, input: Input) -> Option<()> {
+        match input {
+            Input::Command(command) => self.obey(command?),
+            Input::Forwarded => {}
+            Input::Line(event) => self.signalled(event),
+            Input::Played(Some(Played::Began(segment, at))) => {
                 self.speech_output.began(segment.0, at);
                 self.step(Event::Began(segment.0));
             }
-            Happening::Played(Some(Played::Ended(segment, _))) => {
+            Input::Played(Some(Played::Ended(segment, _))) => {
                 self.step(Event::Played(segment.0));
             }
-            Happening::Played(None) => self.played_ends = true,
-            Happening::Heard(heard) => self.heard(heard),
-            Happening::VoiceFailed(id) => self.step(Event::VoiceFailed(id)),
-            Happening::Tick(Some(tick)) => self.tick(&tick),
-            Happening::Tick(None) => self.ticks_end = true,
-            Happening::Time => self.step(Event::Time),
+            Input::Played(None) => self.played_ends = true,
+            Input::Recognized(report) => self.recognized(report),
+            Input::VoiceFailed(id) => self.step(Event::VoiceFailed(id)),
+            Input::Tick(Some(tick)) => self.tick(&tick),
+            Input::Tick(None) => self.ticks_end = true,
+            Input::Time => self.step(Event::Time),
         }
         Some(())
     }
@@ -158,9 +158,9 @@ impl Call {
     fn obey(&mut self, command: Command) {
         match command {
             Command::Say { text, done } => {
-                self.said += 1;
-                self.speech_output.ask(self.said, text, done);
-                self.step(Event::Say(self.said));
+                self.sentences += 1;
+                self.speech_output.queue(self.sentences, text, done);
+                self.step(Event::Say(self.sentences));
             }
             Command::Stop => self.step(Event::Stop),
             Command::Prepare(text) => self.speech_output.prepare(&text),
@@ -195,16 +195,16 @@ impl Call {
         }
     }
 
-    fn heard(&mut self, heard: Heard) {
-        let event = match heard {
-            Heard::Event(RecognizerEvent::Partial(text)) => Event::Partial(text),
-            Heard::Event(RecognizerEvent::Final(text)) => Event::Final(text),
-            Heard::Event(RecognizerEvent::Finalized) => Event::Finalized,
-            Heard::Event(RecognizerEvent::TurnEnded) => Event::TurnEnded,
+    fn recognized(&mut self, report: RecognizerReport) {
+        let event = match report {
+            RecognizerReport::Event(RecognizerEvent::Partial(text)) => Event::Partial(text),
+            RecognizerReport::Event(RecognizerEvent::Final(text)) => Event::Final(text),
+            RecognizerReport::Event(RecognizerEvent::Finalized) => Event::Finalized,
+            RecognizerReport::Event(RecognizerEvent::TurnEnded) => Event::TurnEnded,
             // Voice activity detection finds a start of speech sooner, and no reply starts on a guess.
-            Heard::Event(_) => return,
-            Heard::Listens(finalizes) => Event::RecognizerReplaced { finalizes },
-            Heard::Nothing => Event::RecognizerFailed,
+            RecognizerReport::Event(_) => return,
+            RecognizerReport::Opened(finalizes) => Event::RecognizerReplaced { finalizes },
+            RecognizerReport::Failed => Event::RecognizerFailed,
         };
         self.step(event);
     }
@@ -219,7 +219,7 @@ impl Call {
         let likelihood = self.detector.likelihood(&tick.heard);
         let speech = self.gate.is_speech(tick, likelihood);
         if self.turns.listens() {
-            self.speech_input.hear(&tick.heard);
+            self.speech_input.push_frame(&tick.heard);
         }
         let lost = tick.lost;
         self.step(Event::Frame { speech, lost });
@@ -230,13 +230,13 @@ impl Call {
         // The session must learn that the customer speaks before it learns that its sentence was cut. Otherwise it
         // would continue its turn.
         for effect in &effects {
-            if let Effect::Tell(told) = effect {
-                self.tell(told.clone());
+            if let Effect::Report(report) = effect {
+                self.report(report.clone());
             }
         }
         for effect in effects {
             match effect {
-                Effect::Tell(_) => {}
+                Effect::Report(_) => {}
                 Effect::Speak(id) => self.speech_output.speak(id),
                 Effect::Finish(id) => self.speech_output.finish(id),
                 Effect::Cut(id) => self.speech_output.cut(id),
@@ -249,11 +249,11 @@ impl Call {
         }
     }
 
-    fn tell(&mut self, told: Told) {
-        let event = match told {
-            Told::Ringing => LegEvent::Ringing,
-            Told::Answered => LegEvent::Answered { machine: false },
-            Told::Screened {
+    fn report(&mut self, report: Report) {
+        let event = match report {
+            Report::Ringing => LegEvent::Ringing,
+            Report::Answered => LegEvent::Answered { machine: false },
+            Report::Screened {
                 machine,
                 heard,
                 duration,
@@ -262,8 +262,8 @@ impl Call {
                 text: heard,
                 duration_ms: millis(duration),
             },
-            Told::CustomerStarted => LegEvent::CustomerStarted,
-            Told::TurnOver {
+            Report::CustomerStarted => LegEvent::CustomerStarted,
+            Report::TurnOver {
                 text,
                 duration,
                 spoke_until,
@@ -277,22 +277,22 @@ impl Call {
                     interrupts,
                 }
             }
-            Told::Held(on) => LegEvent::Held(on),
-            Told::Hangup => LegEvent::Hangup,
-            Told::Failed(reason) => LegEvent::Failed(reason),
+            Report::Held(on) => LegEvent::Held(on),
+            Report::Hangup => LegEvent::Hangup,
+            Report::Failed(reason) => LegEvent::Failed(reason),
         };
         self.forward(event);
     }
 
     fn forward(&mut self, event: LegEvent) {
-        let unsent = if self.untold.is_empty() {
+        let unsent = if self.backlog.is_empty() {
             self.session.try_send(event).err()
         } else {
             Some(TrySendError::Full(event))
         };
         // A session that is gone drops the line too.
         if let Some(TrySendError::Full(event)) = unsent {
-            self.untold.push_back(event);
+            self.backlog.push_back(event);
         }
     }
 }

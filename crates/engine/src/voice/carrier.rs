@@ -46,7 +46,7 @@ impl Carrier for SpokenCarrier {
         self.network.is_down()
     }
 
-    fn ours(&self) -> Option<E164> {
-        self.network.ours()
+    fn shared_number(&self) -> Option<E164> {
+        self.network.shared_number()
     }
 }

@@ -1,7 +1,7 @@
 //! Pronunciation rules (`conversation.pronunciation`): they change the synthesizer's text, not the transcript.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SaidAs {
+pub struct PronunciationRule {
     /// The term as written.
     pub term: String,
     /// The text that the synthesizer reads instead.
@@ -12,11 +12,11 @@ pub struct SaidAs {
 
 /// The pronunciation rules of one agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pronunciation(Vec<SaidAs>);
+pub struct Pronunciation(Vec<PronunciationRule>);
 
 impl Pronunciation {
     /// Longer terms take precedence over shorter ones; among equals the first one does. Blank terms are ignored.
-    pub fn new(mut terms: Vec<SaidAs>) -> Self {
+    pub fn new(mut terms: Vec<PronunciationRule>) -> Self {
         terms.retain(|rule| !rule.term.trim().is_empty());
         terms.sort_by_key(|rule| std::cmp::Reverse(rule.term.trim().chars().count()));
         Self(terms)
@@ -54,7 +54,7 @@ fn begins_in_word(term: &str) -> bool {
     term.trim().starts_with(char::is_alphanumeric)
 }
 
-impl SaidAs {
+impl PronunciationRule {
     /// Where the term ends, if the text begins with it as a whole word.
     fn matched(&self, text: &str) -> Option<usize> {
         let term = self.term.trim();
@@ -79,11 +79,13 @@ mod tests {
     use super::*;
 
     fn said(rules: &[(&str, &str, bool)], text: &str) -> String {
-        let rules = rules.iter().map(|(term, say, match_case)| SaidAs {
-            term: (*term).to_owned(),
-            say: (*say).to_owned(),
-            match_case: *match_case,
-        });
+        let rules = rules
+            .iter()
+            .map(|(term, say, match_case)| PronunciationRule {
+                term: (*term).to_owned(),
+                say: (*say).to_owned(),
+                match_case: *match_case,
+            });
         Pronunciation::new(rules.collect()).apply(text)
     }
 

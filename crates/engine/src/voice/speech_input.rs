@@ -19,21 +19,21 @@ use crate::ports::speech::{
 const OPEN_LIMIT: Duration = Duration::from_secs(3);
 
 /// Frames of silence kept: half a second, for the beginning of the next utterance.
-const KEPT_OF_SILENCE: usize = 25;
+const SILENCE_FRAMES: usize = 25;
 
 /// Frames of an utterance kept: half a minute.
-const KEPT_OF_UTTERANCE: usize = 1_500;
+const UTTERANCE_FRAMES: usize = 1_500;
 
 /// A recognizer and its settings.
 #[derive(Clone)]
-pub struct Hearing {
+pub struct RecognizerChoice {
     pub service: Arc<dyn SpeechToText>,
     pub settings: RecognizerSettings,
 }
 
 /// The recognizers of one call.
 pub(super) struct SpeechInput {
-    choices: Vec<Hearing>,
+    choices: Vec<RecognizerChoice>,
     at: usize,
     /// Failures since the last recognition result.
     failures: usize,
@@ -51,16 +51,16 @@ enum State {
 }
 
 /// What the recognizers report.
-pub(super) enum Heard {
+pub(super) enum RecognizerReport {
     Event(RecognizerEvent),
     /// A recognizer starts to listen, with this many pending finalize requests.
-    Listens(u64),
+    Opened(u64),
     /// All recognizers failed.
-    Nothing,
+    Failed,
 }
 
 impl SpeechInput {
-    pub(super) fn new(choices: Vec<Hearing>) -> Self {
+    pub(super) fn new(choices: Vec<RecognizerChoice>) -> Self {
         Self {
             choices,
             at: 0,
@@ -93,7 +93,7 @@ impl SpeechInput {
         self.waiting.clear();
     }
 
-    pub(super) fn hear(&mut self, frame: &Frame) {
+    pub(super) fn push_frame(&mut self, frame: &Frame) {
         self.give(RecognizerInput::Frame(Box::new(*frame)));
     }
 
@@ -122,20 +122,20 @@ impl SpeechInput {
             // A closed channel is noticed where events are read.
             if let Some(TrySendError::Full(input)) = unsent {
                 self.waiting.push_back(input);
-                bound(&mut self.waiting, KEPT_OF_UTTERANCE);
+                bound(&mut self.waiting, UTTERANCE_FRAMES);
             }
         }
         self.kept.push_back(input);
         let limit = if self.in_utterance {
-            KEPT_OF_UTTERANCE
+            UTTERANCE_FRAMES
         } else {
-            KEPT_OF_SILENCE
+            SILENCE_FRAMES
         };
         bound(&mut self.kept, limit);
     }
 
     /// Waits for the next report. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Heard {
+    pub(super) async fn next(&mut self) -> RecognizerReport {
         loop {
             let failed = match &mut self.state {
                 State::Closed => std::future::pending().await,
@@ -143,7 +143,7 @@ impl SpeechInput {
                     Ok(recognizer) => {
                         self.waiting = self.kept.clone();
                         self.state = State::Open(recognizer);
-                        return Heard::Listens(finalizes(&self.waiting));
+                        return RecognizerReport::Opened(finalizes(&self.waiting));
                     }
                     Err(error) => error,
                 },
@@ -157,7 +157,7 @@ impl SpeechInput {
                                 if matches!(event, RecognizerEvent::Partial(_) | RecognizerEvent::Final(_)) {
                                     self.failures = 0;
                                 }
-                                return Heard::Event(event);
+                                return RecognizerReport::Event(event);
                             }
                             None => SpeechError::Unreachable,
                         },
@@ -174,7 +174,7 @@ impl SpeechInput {
                 }
             };
             if self.gives_up(&failed) {
-                return Heard::Nothing;
+                return RecognizerReport::Failed;
             }
         }
     }

@@ -27,7 +27,7 @@ pub(super) struct SpeechOutput {
     playout: Arc<dyn Playout>,
     pronunciation: Pronunciation,
     /// The sentence that waits for permission to speak.
-    asked: Option<Asked>,
+    queued: Option<QueuedSentence>,
     saying: Option<Saying>,
     prepared: Option<Synthesis>,
     /// The previous sentence of the same turn.
@@ -36,7 +36,7 @@ pub(super) struct SpeechOutput {
 }
 
 /// A sentence that waits to be spoken.
-struct Asked {
+struct QueuedSentence {
     id: u64,
     text: String,
     done: oneshot::Sender<Spoken>,
@@ -61,7 +61,7 @@ impl SpeechOutput {
             voices: Voices::new(voices),
             playout,
             pronunciation,
-            asked: None,
+            queued: None,
             saying: None,
             prepared: None,
             before: String::new(),
@@ -86,23 +86,23 @@ impl SpeechOutput {
     }
 
     /// Adds a sentence under a number. It ends with [`finish`](Self::finish) or [`cut`](Self::cut).
-    pub(super) fn ask(&mut self, id: u64, text: String, done: oneshot::Sender<Spoken>) {
-        self.asked = Some(Asked { id, text, done });
+    pub(super) fn queue(&mut self, id: u64, text: String, done: oneshot::Sender<Spoken>) {
+        self.queued = Some(QueuedSentence { id, text, done });
     }
 
     /// Starts to speak the sentence.
     pub(super) fn speak(&mut self, id: u64) {
-        let Some(asked) = self.asked.take_if(|asked| asked.id == id) else {
+        let Some(queued) = self.queued.take_if(|queued| queued.id == id) else {
             return;
         };
-        let prepared = self.prepared.take_if(|it| it.text() == asked.text);
+        let prepared = self.prepared.take_if(|it| it.text() == queued.text);
         let synthesis = match prepared {
             Some(synthesis) => synthesis,
-            None => self.synthesis(&asked.text, self.before.clone()),
+            None => self.synthesis(&queued.text, self.before.clone()),
         };
         self.saying = Some(Saying {
             id,
-            done: asked.done,
+            done: queued.done,
             synthesis,
             finished: false,
             first_frame_at: None,
@@ -135,8 +135,8 @@ impl SpeechOutput {
     /// Cuts a sentence: the rest of it is not played.
     pub(super) fn cut(&mut self, id: u64) {
         self.prepared = None;
-        if let Some(asked) = self.asked.take_if(|asked| asked.id == id) {
-            let _ = asked.done.send(Spoken::default());
+        if let Some(queued) = self.queued.take_if(|queued| queued.id == id) {
+            let _ = queued.done.send(Spoken::default());
         }
         let Some(saying) = self.saying.take_if(|saying| saying.id == id) else {
             return;
@@ -175,13 +175,13 @@ impl SpeechOutput {
                 biased;
                 piece = synthesis::next(present) => {
                     if let Some(saying) = saying {
-                        saying.synthesis.take(piece, voices);
+                        saying.synthesis.add(piece, voices);
                     }
                 }
                 () = synthesis::warmed(warming.as_mut()) => {}
                 piece = synthesis::next(prepared.as_mut()) => {
                     if let Some(synthesis) = prepared {
-                        synthesis.take(piece, voices);
+                        synthesis.add(piece, voices);
                     }
                 }
             }

@@ -103,7 +103,7 @@ pub(crate) enum End {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Reports to the session.
-    Tell(Told),
+    Report(Report),
     /// Enqueues a sentence for playout.
     Speak(u64),
     /// A sentence was played completely.
@@ -124,7 +124,7 @@ pub(crate) enum Effect {
 
 /// A report to the session, besides the call's own events.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Report {
     Ringing,
     Answered,
     Screened {
@@ -197,7 +197,7 @@ impl Turns {
                 self.effects.push(Effect::Cut(id));
             }
         } else {
-            self.take(event, now);
+            self.handle(event, now);
             self.settle(now);
         }
         std::mem::take(&mut self.effects)
@@ -234,15 +234,15 @@ impl Turns {
         self.phase == Phase::Over
     }
 
-    fn tell(&mut self, told: Told) {
-        self.effects.push(Effect::Tell(told));
+    fn report(&mut self, report: Report) {
+        self.effects.push(Effect::Report(report));
     }
 
-    fn take(&mut self, event: Event, now: Duration) {
+    fn handle(&mut self, event: Event, now: Duration) {
         match event {
             Event::Ringing => {
                 if self.phase == Phase::Ringing {
-                    self.tell(Told::Ringing);
+                    self.report(Report::Ringing);
                 }
             }
             Event::Answered => self.answered(now),
@@ -281,7 +281,7 @@ impl Turns {
             return;
         }
         self.media_at = now;
-        self.tell(Told::Answered);
+        self.report(Report::Answered);
         self.phase = if self.rules.screens {
             Phase::Screening(Screen::new(now))
         } else {
@@ -323,7 +323,7 @@ impl Turns {
         self.held = on;
         self.activity.reset();
         self.media_at = now;
-        self.tell(Told::Held(on));
+        self.report(Report::Held(on));
     }
 
     fn end(&mut self, end: End, now: Duration) {
@@ -334,8 +334,8 @@ impl Turns {
         }
         self.phase = Phase::Over;
         match end {
-            End::Hangup => self.tell(Told::Hangup),
-            End::Failed(reason) => self.tell(Told::Failed(reason)),
+            End::Hangup => self.report(Report::Hangup),
+            End::Failed(reason) => self.report(Report::Failed(reason)),
             End::Silent => {}
         }
     }

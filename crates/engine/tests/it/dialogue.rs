@@ -22,7 +22,7 @@ fn dialogue(
     persona.llm.routing = routing;
     let models: Arc<dyn Models> = Arc::new(models.clone());
     let mut dialogue = Dialogue::new(Arc::new(persona), models, latencies.clone());
-    dialogue.heard("Hi");
+    dialogue.push_customer("Hi");
     dialogue
 }
 
@@ -43,9 +43,9 @@ async fn a_model_is_shown_the_prompt_and_the_history_in_order() {
     let model = FakeModel::says("Yes.");
     let models = FakeModels::default().with("main", &model);
     let mut dialogue = dialogue(&models, &[], Routing::Fixed, &Latencies::new());
-    dialogue.said("Hello.");
-    dialogue.said("  ");
-    dialogue.heard("A room?");
+    dialogue.push_agent("Hello.");
+    dialogue.push_agent("  ");
+    dialogue.push_customer("A room?");
     assert!(dialogue.awaits_reply());
     assert_eq!(reply(&dialogue).await.as_deref(), Ok("Yes."));
     let asked = model.asked().remove(0);

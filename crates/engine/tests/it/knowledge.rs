@@ -42,10 +42,10 @@ async fn prompt(wait: Duration) -> (String, Vec<String>, Duration) {
     });
     let mut dialogue = Dialogue::new(Arc::new(persona), models, Latencies::new())
         .with_knowledge(Some(documents.clone()));
-    dialogue.heard("Hi");
-    dialogue.said("Hello.");
-    dialogue.heard("When does");
-    dialogue.heard("the pool open?");
+    dialogue.push_customer("Hi");
+    dialogue.push_agent("Hello.");
+    dialogue.push_customer("When does");
+    dialogue.push_customer("the pool open?");
     let began = Instant::now();
     let mut reply = dialogue.reply();
     // A caller that stops waiting for a moment loses nothing.

@@ -21,7 +21,7 @@ use offhook_engine::ports::speech::{
 };
 use offhook_engine::ports::{DialError, DialRequest, LineError, NoTools, Tools};
 use offhook_engine::voice::{
-    Ambient, Hearing, Pronunciation, SpokenCarrier, SpokenSettings, Voice,
+    Ambient, Pronunciation, RecognizerChoice, SpokenCarrier, SpokenSettings, Voice,
 };
 use offhook_engine::{
     CallControl, Deadline, Latencies, Moment, Persona, Session, SessionEnd, TurnLatency,
@@ -455,8 +455,8 @@ impl Stage {
     }
 }
 
-fn hearing(ear: FakeRecognizer) -> Hearing {
-    Hearing {
+fn hearing(ear: FakeRecognizer) -> RecognizerChoice {
+    RecognizerChoice {
         service: Arc::new(ear),
         settings: RecognizerSettings {
             model: "m".to_owned(),

@@ -8,7 +8,7 @@ use offhook_domain::CallOutcome::{Completed, Failed};
 use offhook_domain::FailureReason::{AgentError, CarrierError};
 use offhook_domain::TerminationReason as Reason;
 use offhook_engine::ports::audio::AudioEvent;
-use offhook_engine::voice::{Pronunciation, SaidAs};
+use offhook_engine::voice::{Pronunciation, PronunciationRule};
 use offhook_engine::{EndRequest, TurnLatency, Voicemail};
 use tokio::time::sleep;
 
@@ -458,7 +458,7 @@ async fn terms_are_said_as_the_agent_wants_it_and_written_as_they_are() {
     let voice = FakeVoice::default();
     let mut stage = stage();
     stage.voices = vec![voice.clone()];
-    stage.pronunciation = Pronunciation::new(vec![SaidAs {
+    stage.pronunciation = Pronunciation::new(vec![PronunciationRule {
         term: "Eva".to_owned(),
         say: "Ay-va".to_owned(),
         match_case: false,

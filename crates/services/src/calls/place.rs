@@ -323,7 +323,7 @@ impl Providers {
     /// A number that every account's agents of this runtime may call from.
     pub(crate) fn shared_number(&self, runtime: Runtime) -> Option<E164> {
         self.network
-            .ours()
+            .shared_number()
             .filter(|_| self.calls_by_network(runtime))
     }
 

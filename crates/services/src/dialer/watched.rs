@@ -45,8 +45,8 @@ impl<F: Fn() + Send + Sync> Carrier for Watched<F> {
         self.carrier.is_down()
     }
 
-    fn ours(&self) -> Option<E164> {
-        self.carrier.ours()
+    fn shared_number(&self) -> Option<E164> {
+        self.carrier.shared_number()
     }
 }
 

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use offhook_domain::FailureReason;
 use offhook_engine::ports::LineError;
 use offhook_engine::ports::audio::{AudioCarrier as _, AudioEvent, Played, SegmentId};
-use offhook_engine::ports::door::{CarrierDoor as _, MediaConnection};
+use offhook_engine::ports::callbacks::{CarrierCallbacks as _, MediaConnection};
 use offhook_media::codec::Codec;
 use offhook_media::tones::tones;
 use offhook_testkit::fakes::twilio::{PlacedCall, beginning, echo, key, sound, stop, verdict_form};

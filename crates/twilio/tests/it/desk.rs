@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use offhook_domain::{CallHandle, ConversationId, NodeId, Timestamp};
 use offhook_engine::ports::audio::{AudioCarrier as _, AudioEvent, AudioLeg};
-use offhook_engine::ports::door::{Callback, CarrierDoor as _, MediaConnection};
+use offhook_engine::ports::callbacks::{Callback, CarrierCallbacks as _, MediaConnection};
 use offhook_engine::ports::{DialError, DialRequest};
 use offhook_testkit::fakes::twilio::{
     ACCOUNT, FakeTwilio, PlacedCall, SIGNING_KEY, SignedForm, TOKEN, beginning,

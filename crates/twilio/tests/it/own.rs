@@ -2,7 +2,7 @@
 
 use offhook_domain::{E164, FailureReason};
 use offhook_engine::ports::audio::{AudioCarrier as _, AudioEvent};
-use offhook_engine::ports::door::{CameIn, CarrierDoor as _};
+use offhook_engine::ports::callbacks::{CarrierCallbacks as _, IncomingCall};
 use offhook_engine::ports::waiting::NotAnswered;
 use offhook_engine::ports::{DialError, DialRequest};
 use offhook_testkit::fakes::twilio::{
@@ -35,9 +35,9 @@ fn incoming() -> SignedForm {
     incoming_form(INCOMING, SID, CALLER, NUMBER)
 }
 
-fn come_in(desk: &Desk, form: &SignedForm, credential: Option<&str>) -> Option<CameIn> {
+fn accept(desk: &Desk, form: &SignedForm, credential: Option<&str>) -> Option<IncomingCall> {
     desk.with(form, |callback| {
-        desk.carrier.come_in(handle(1), callback, credential)
+        desk.carrier.accept(handle(1), callback, credential)
     })
 }
 
@@ -96,7 +96,7 @@ async fn a_call_that_comes_in_is_answered_by_its_stream() {
     let form = incoming();
     let called = desk.with(&form, |callback| desk.carrier.called(callback));
     assert_eq!(called, Some(number()));
-    let came_in = come_in(&desk, &form, Some(&credential())).unwrap();
+    let came_in = accept(&desk, &form, Some(&credential())).unwrap();
     assert_eq!(came_in.from, Some(CALLER.parse().unwrap()));
     assert_eq!((came_in.to, came_in.dialog.as_str()), (number(), SID));
     let mut leg = came_in.line.answer().await.unwrap();
@@ -125,7 +125,7 @@ async fn whoever_is_not_answered_hears_why() {
         (NotAnswered::Busy, "busy"),
         (NotAnswered::Later, "busy"),
     ] {
-        let came_in = come_in(&desk, &incoming(), Some(&credential())).unwrap();
+        let came_in = accept(&desk, &incoming(), Some(&credential())).unwrap();
         came_in.line.refuse(why);
         let said = came_in.answer.await.unwrap();
         assert!(
@@ -133,11 +133,11 @@ async fn whoever_is_not_answered_hears_why() {
             "{said}"
         );
     }
-    let came_in = come_in(&desk, &incoming(), Some(&credential())).unwrap();
+    let came_in = accept(&desk, &incoming(), Some(&credential())).unwrap();
     drop(came_in.line);
     assert!(came_in.answer.await.unwrap().contains("<Reject"));
     // Twilio has hung up meanwhile.
-    let came_in = come_in(&desk, &incoming(), Some(&credential())).unwrap();
+    let came_in = accept(&desk, &incoming(), Some(&credential())).unwrap();
     drop(came_in.answer);
     assert_eq!(came_in.line.answer().await.err(), Some(DialError::Unknown));
 }
@@ -147,28 +147,28 @@ async fn a_call_comes_in_only_by_the_account_that_has_the_number() {
     let desk = desk().await;
     let own = credential();
     // The deployment's account cannot vouch for another account's number, nor the other way round.
-    assert!(come_in(&desk, &incoming(), None).is_none());
+    assert!(accept(&desk, &incoming(), None).is_none());
     let another = format!("{OWN_ACCOUNT}:another-token");
-    assert!(come_in(&desk, &incoming(), Some(&another)).is_none());
+    assert!(accept(&desk, &incoming(), Some(&another)).is_none());
     let mut changed = incoming();
     changed.body = changed.body.replace("15005550111", "15005550112");
-    assert!(come_in(&desk, &changed, Some(&own)).is_none());
+    assert!(accept(&desk, &changed, Some(&own)).is_none());
     let unsigned = SignedForm {
         headers: Vec::new(),
         ..incoming()
     };
-    assert!(come_in(&desk, &unsigned, Some(&own)).is_none());
+    assert!(accept(&desk, &unsigned, Some(&own)).is_none());
     let elsewhere = incoming_form(
         "https://elsewhere.example/callbacks/twilio/incoming",
         SID,
         CALLER,
         NUMBER,
     );
-    assert!(come_in(&desk, &elsewhere, Some(&own)).is_none());
+    assert!(accept(&desk, &elsewhere, Some(&own)).is_none());
     let nameless = incoming_form(INCOMING, "CA1", CALLER, NUMBER);
-    assert!(come_in(&desk, &nameless, Some(&own)).is_none());
+    assert!(accept(&desk, &nameless, Some(&own)).is_none());
     // A caller who withholds the number is accepted all the same.
     let withheld = incoming_form(INCOMING, SID, "anonymous", NUMBER);
-    let came_in = come_in(&desk, &withheld, Some(&own)).unwrap();
+    let came_in = accept(&desk, &withheld, Some(&own)).unwrap();
     assert_eq!(came_in.from, None);
 }

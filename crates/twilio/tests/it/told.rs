@@ -2,7 +2,7 @@
 
 use offhook_domain::FailureReason;
 use offhook_engine::ports::audio::AudioEvent;
-use offhook_engine::ports::door::{Callback, CarrierDoor as _};
+use offhook_engine::ports::callbacks::{Callback, CarrierCallbacks as _};
 use offhook_testkit::fakes::twilio::{ACCOUNT, Scheme, SignedForm, sign, status_form};
 use offhook_testkit::upstream::Fault;
 use serde_json::json;

@@ -36,7 +36,7 @@ impl Voices {
     }
 
     /// Has a synthesizer speak a text; opens it first if necessary.
-    fn ask(&self, at: usize, text: SpokenText) -> Option<Pieces> {
+    fn synthesize(&self, at: usize, text: SpokenText) -> Option<Pieces> {
         let (voice, opened) = self.all.get(at)?.clone();
         let pieces = async move {
             let open = || voice.service.open(voice.settings.clone());
@@ -87,7 +87,7 @@ pub(super) struct Synthesis {
 enum State {
     Coming(Pieces),
     Whole,
-    Failed { told: bool },
+    Failed { reported: bool },
 }
 
 /// The opening of a synthesizer before its first use.
@@ -138,12 +138,12 @@ impl Synthesis {
             words: Vec::new(),
             first_byte_at: None,
         };
-        synthesis.ask(voices);
+        synthesis.request(voices);
         synthesis
     }
 
     /// Has the active synthesizer speak the rest.
-    fn ask(&mut self, voices: &Voices) {
+    fn request(&mut self, voices: &Voices) {
         let rest = self.spoken[self.from.0..].trim();
         if !rest.contains(char::is_alphanumeric) {
             // Text without letters or digits, such as a dash, cannot be spoken.
@@ -155,14 +155,14 @@ impl Synthesis {
             before: self.before.clone(),
         };
         self.deadline = Instant::now() + SOUND_LIMIT;
-        self.state = match voices.ask(self.voice, text) {
+        self.state = match voices.synthesize(self.voice, text) {
             Some(pieces) => State::Coming(pieces),
-            None => State::Failed { told: false },
+            None => State::Failed { reported: false },
         };
     }
 
     /// Handles a piece, an error, or the end of the stream.
-    pub(super) fn take(
+    pub(super) fn add(
         &mut self,
         piece: Option<Result<SpeechPiece, SpeechError>>,
         voices: &mut Voices,
@@ -200,7 +200,7 @@ impl Synthesis {
         self.failures += 1;
         if self.failures >= voices.all.len() {
             voices.after(self.voice);
-            self.state = State::Failed { told: false };
+            self.state = State::Failed { reported: false };
             return;
         }
         let said = self.sentence(&self.spoken, false).heard(self.samples);
@@ -210,7 +210,7 @@ impl Synthesis {
         self.from = (skipped + said, self.samples);
         self.words.retain(|word| word.text_end <= self.from.0);
         self.voice = voices.after(self.voice);
-        self.ask(voices);
+        self.request(voices);
     }
 
     fn sentence<'a>(&'a self, text: &'a str, whole: bool) -> Sentence<'a> {
@@ -251,7 +251,7 @@ impl Synthesis {
     /// Whether every synthesizer failed; true only once.
     pub(super) fn fails_now(&mut self) -> bool {
         match &mut self.state {
-            State::Failed { told } => !std::mem::replace(told, true),
+            State::Failed { reported } => !std::mem::replace(reported, true),
             State::Coming(_) | State::Whole => false,
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::floor::DECIDES_WITHIN;
-use super::{Effect, Phase, Told, Turns};
+use super::{Effect, Phase, Report, Turns};
 use crate::voice::activity::{BEGINS_AFTER, ENDS_AFTER};
 use crate::voice::words;
 
@@ -269,7 +269,7 @@ impl Turns {
             if self.floor.yields() {
                 self.cut(now);
             }
-            self.tell(Told::CustomerStarted);
+            self.report(Report::CustomerStarted);
         } else if !self.activity.speaking()
             && utterance.asked_at.is_some()
             && self.recognizer.is_settled()
@@ -371,9 +371,9 @@ impl Turns {
             return;
         }
         if !utterance.told && !over_agent {
-            self.tell(Told::CustomerStarted);
+            self.report(Report::CustomerStarted);
         }
-        self.tell(Told::TurnOver {
+        self.report(Report::TurnOver {
             duration: utterance.duration(),
             spoke_until: utterance.spoke_until,
             interrupts: utterance.told || !over_agent,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::customer::Utterance;
-use super::{Phase, Told, Turns};
+use super::{Phase, Report, Turns};
 use crate::voice::words;
 
 const LONGEST_HELLO: Duration = Duration::from_millis(2_500);
@@ -66,7 +66,7 @@ impl Turns {
 
     fn machine_answered(&mut self) {
         self.phase = Phase::Machine;
-        self.tell(Told::Screened {
+        self.report(Report::Screened {
             machine: true,
             heard: String::new(),
             duration: Duration::ZERO,
@@ -82,7 +82,7 @@ impl Turns {
         let hello = self.take_utterance();
         self.recognizer.passes_over_what_it_owes();
         self.phase = Phase::Person;
-        self.tell(Told::Screened {
+        self.report(Report::Screened {
             machine: false,
             heard: hello.as_ref().map_or_else(String::new, |it| it.text()),
             duration: hello.map_or(Duration::ZERO, |it| it.duration()),

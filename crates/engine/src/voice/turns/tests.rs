@@ -7,7 +7,7 @@ mod screening;
 
 use std::time::Duration;
 
-use super::{Effect, End, Event, Rules, Told, Turns};
+use super::{Effect, End, Event, Report, Rules, Turns};
 
 pub(super) const RULES: Rules = Rules {
     endpointing: Duration::from_millis(700),
@@ -117,11 +117,11 @@ impl Call {
     }
 
     /// The reports to the session since the last call of this function.
-    pub(super) fn told(&mut self) -> Vec<(u64, Told)> {
+    pub(super) fn reports(&mut self) -> Vec<(u64, Report)> {
         let followed = self.followed().into_iter();
         followed
             .filter_map(|(at, effect)| match effect {
-                Effect::Tell(told) => Some((at, told)),
+                Effect::Report(reports) => Some((at, reports)),
                 _ => None,
             })
             .collect()
@@ -145,8 +145,8 @@ impl Call {
 }
 
 /// A turn that interrupts the agent.
-pub(super) fn turn(text: &str, duration: u64, spoke_until: u64) -> Told {
-    Told::TurnOver {
+pub(super) fn turn(text: &str, duration: u64, spoke_until: u64) -> Report {
+    Report::TurnOver {
         text: text.to_owned(),
         duration: ms(duration),
         spoke_until: ms(spoke_until),
@@ -159,16 +159,16 @@ fn a_line_without_sound_is_given_up_after_8_seconds_and_after_20_in_a_call() {
     use offhook_domain::FailureReason::{AgentError, CarrierError};
     let mut call = Call::answered(RULES);
     call.lost(7_980);
-    assert_eq!(call.told(), []);
+    assert_eq!(call.reports(), []);
     call.lost(100);
-    assert_eq!(call.told(), [(8_000, Told::Failed(CarrierError))]);
+    assert_eq!(call.reports(), [(8_000, Report::Failed(CarrierError))]);
 
     let mut call = Call::answered(RULES);
     call.quiet(1_000);
     call.lost(19_980);
-    assert_eq!(call.told(), []);
+    assert_eq!(call.reports(), []);
     call.pass(20);
-    assert_eq!(call.told(), [(21_000, Told::Failed(AgentError))]);
+    assert_eq!(call.reports(), [(21_000, Report::Failed(AgentError))]);
 }
 
 #[test]
@@ -184,14 +184,14 @@ fn a_call_on_hold_waits_for_nothing_and_says_nothing() {
     assert_eq!(
         call.followed(),
         [
-            (1_000, Effect::Tell(Told::Held(true))),
+            (1_000, Effect::Report(Report::Held(true))),
             (1_000, Effect::Pause),
-            (66_000, Effect::Tell(Told::Held(false))),
+            (66_000, Effect::Report(Report::Held(false))),
             (66_000, Effect::Resume),
         ]
     );
     call.lost(19_980);
-    assert_eq!(call.told(), [], "the time without sound counts anew");
+    assert_eq!(call.reports(), [], "the time without sound counts anew");
 }
 
 #[test]
@@ -202,10 +202,13 @@ fn nothing_is_heard_before_the_answer() {
     call.partial("ring ring");
     call.is(Event::Dtmf('1'));
     call.pass(60_000);
-    assert_eq!(call.followed(), [(0, Effect::Tell(Told::Ringing))]);
+    assert_eq!(call.followed(), [(0, Effect::Report(Report::Ringing))]);
     call.is(Event::Answered);
     call.is(Event::Answered);
-    assert_eq!(call.followed(), [(63_000, Effect::Tell(Told::Answered))]);
+    assert_eq!(
+        call.followed(),
+        [(63_000, Effect::Report(Report::Answered))]
+    );
 }
 
 #[test]
@@ -220,7 +223,7 @@ fn a_call_that_is_over_cuts_what_is_said_and_what_is_to_be_said() {
         call.followed(),
         [
             (1_000, Effect::Cut(1)),
-            (1_000, Effect::Tell(Told::Hangup)),
+            (1_000, Effect::Report(Report::Hangup)),
             (1_000, Effect::Cut(2)),
         ]
     );
@@ -233,11 +236,11 @@ fn words_on_the_way_are_told_before_the_hang_up() {
     call.partial("I have to go");
     call.is(Event::Over(End::Hangup));
     assert_eq!(
-        call.told(),
+        call.reports(),
         [
-            (400, Told::CustomerStarted),
+            (400, Report::CustomerStarted),
             (1_000, turn("I have to go", 1_000, 1_000)),
-            (1_000, Told::Hangup)
+            (1_000, Report::Hangup)
         ]
     );
 }
@@ -269,7 +272,7 @@ fn a_call_without_a_voice_or_an_recognizer_fails() {
             call.followed(),
             [
                 (1_000, Effect::Cut(1)),
-                (1_000, Effect::Tell(Told::Failed(AgentError)))
+                (1_000, Effect::Report(Report::Failed(AgentError)))
             ]
         );
     }

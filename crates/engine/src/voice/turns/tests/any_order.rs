@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::RULES;
-use crate::voice::turns::{Effect, End, Event, Rules, Told, Turns};
+use crate::voice::turns::{Effect, End, Event, Report, Rules, Turns};
 
 fn event() -> impl Strategy<Value = Event> {
     let id = 0_u64..6;
@@ -76,33 +76,33 @@ impl Watch {
             }
             Effect::Pause => assert!(!std::mem::replace(&mut self.paused, true)),
             Effect::Resume => assert!(std::mem::replace(&mut self.paused, false)),
-            Effect::Tell(told) => self.hear(told),
+            Effect::Report(report) => self.check(report),
             Effect::SpeechBegan | Effect::Finalize | Effect::Forget => {}
         }
     }
 
-    fn hear(&mut self, told: &Told) {
-        assert_eq!(self.ends, 0, "nothing comes after the end: {told:?}");
+    fn check(&mut self, report: &Report) {
+        assert_eq!(self.ends, 0, "nothing comes after the end: {report:?}");
         if !matches!(
-            told,
-            Told::Ringing | Told::Answered | Told::Hangup | Told::Failed(_)
+            report,
+            Report::Ringing | Report::Answered | Report::Hangup | Report::Failed(_)
         ) {
-            assert!(self.answered, "{told:?} before the answer");
+            assert!(self.answered, "{report:?} before the answer");
         }
-        match told {
-            Told::Answered => assert!(!std::mem::replace(&mut self.answered, true)),
-            Told::Screened { .. } => self.screened += 1,
-            Told::CustomerStarted => {
+        match report {
+            Report::Answered => assert!(!std::mem::replace(&mut self.answered, true)),
+            Report::Screened { .. } => self.screened += 1,
+            Report::CustomerStarted => {
                 assert!(!std::mem::replace(&mut self.customer_has_floor, true));
             }
-            Told::TurnOver { interrupts, .. } => {
+            Report::TurnOver { interrupts, .. } => {
                 assert_eq!(
                     std::mem::replace(&mut self.customer_has_floor, false),
                     *interrupts
                 );
             }
-            Told::Hangup | Told::Failed(_) => self.ends += 1,
-            Told::Ringing | Told::Held(_) => {}
+            Report::Hangup | Report::Failed(_) => self.ends += 1,
+            Report::Ringing | Report::Held(_) => {}
         }
         assert!(self.screened <= 1);
     }

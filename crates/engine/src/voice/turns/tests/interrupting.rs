@@ -1,7 +1,7 @@
 //! The customer speaks while the agent does.
 
 use super::{Call, Event, RULES, Rules, ms, turn};
-use crate::voice::turns::{Effect, Told};
+use crate::voice::turns::{Effect, Report};
 
 #[test]
 fn the_agent_pauses_at_once_and_is_cut_when_the_customer_goes_on() {
@@ -15,7 +15,7 @@ fn the_agent_pauses_at_once_and_is_cut_when_the_customer_goes_on() {
             (1_120, Effect::SpeechBegan),
             (1_120, Effect::Pause),
             (1_400, Effect::Cut(1)),
-            (1_400, Effect::Tell(Told::CustomerStarted)),
+            (1_400, Effect::Report(Report::CustomerStarted)),
             (1_400, Effect::Resume),
         ]
     );
@@ -77,7 +77,7 @@ fn speech_that_nobody_understands_lets_the_agent_go_on_after_600_ms() {
         call.followed(),
         [
             (3_000, Effect::Cut(1)),
-            (3_000, Effect::Tell(Told::CustomerStarted)),
+            (3_000, Effect::Report(Report::CustomerStarted)),
         ],
         "words that come later interrupt"
     );
@@ -141,10 +141,10 @@ fn a_word_beside_the_agents_is_told_without_interrupting() {
     call.finalized("Yes.");
     call.quiet(1_000);
     assert_eq!(
-        call.told(),
+        call.reports(),
         [(
             1_900,
-            Told::TurnOver {
+            Report::TurnOver {
                 text: "Yes.".to_owned(),
                 duration: ms(200),
                 spoke_until: ms(1_200),
@@ -164,9 +164,9 @@ fn a_word_into_the_agents_last_syllable_is_an_answer() {
     call.is(Event::Played(1));
     call.quiet(1_000);
     assert_eq!(
-        call.told(),
+        call.reports(),
         [
-            (1_500, Told::CustomerStarted),
+            (1_500, Report::CustomerStarted),
             (1_900, turn("Yes.", 200, 1_200))
         ]
     );
@@ -223,7 +223,7 @@ fn a_key_interrupts_at_once() {
         call.followed(),
         [
             (1_000, Effect::Cut(1)),
-            (1_000, Effect::Tell(Told::CustomerStarted)),
+            (1_000, Effect::Report(Report::CustomerStarted)),
         ]
     );
 }

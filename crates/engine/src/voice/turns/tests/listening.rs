@@ -1,7 +1,7 @@
 //! The agent is silent: when a turn begins and ends, and its text.
 
 use super::{Call, Event, RULES, Rules, ms, turn};
-use crate::voice::turns::{Effect, Told};
+use crate::voice::turns::{Effect, Report};
 
 #[test]
 fn a_turn_is_over_once_the_customer_was_quiet_for_as_long_as_the_agent_waits() {
@@ -13,7 +13,7 @@ fn a_turn_is_over_once_the_customer_was_quiet_for_as_long_as_the_agent_waits() {
         call.followed(),
         [
             (120, Effect::SpeechBegan),
-            (400, Effect::Tell(Told::CustomerStarted)),
+            (400, Effect::Report(Report::CustomerStarted)),
             (1_200, Effect::Finalize),
         ]
     );
@@ -25,7 +25,7 @@ fn a_turn_is_over_once_the_customer_was_quiet_for_as_long_as_the_agent_waits() {
             (1_700, Effect::Forget),
             (
                 1_700,
-                Effect::Tell(turn("I would like a room.", 1_000, 1_000))
+                Effect::Report(turn("I would like a room.", 1_000, 1_000))
             ),
         ]
     );
@@ -42,7 +42,10 @@ fn what_sound_waits_before_it_is_heard_is_part_of_the_pause() {
     call.quiet(200);
     call.finalized("Tomorrow.");
     call.quiet(1_000);
-    assert_eq!(call.told()[1..], [(1_760, turn("Tomorrow.", 1_000, 1_060))]);
+    assert_eq!(
+        call.reports()[1..],
+        [(1_760, turn("Tomorrow.", 1_000, 1_060))]
+    );
 }
 
 #[test]
@@ -53,21 +56,24 @@ fn one_word_is_a_turn_and_a_noise_is_none() {
     call.finalized("Yes.");
     call.quiet(1_000);
     assert_eq!(
-        call.told(),
-        [(400, Told::CustomerStarted), (900, turn("Yes.", 200, 200))]
+        call.reports(),
+        [
+            (400, Report::CustomerStarted),
+            (900, turn("Yes.", 200, 200))
+        ]
     );
     call.speech(200);
     call.quiet(200);
     call.finalized("");
     call.quiet(1_000);
-    assert_eq!(call.told(), [], "nothing was said");
+    assert_eq!(call.reports(), [], "nothing was said");
     call.speech(600);
     call.quiet(200);
     call.is(Event::Finalized);
     call.quiet(20);
-    let told = call.told();
-    assert_eq!(told[0].1, Told::CustomerStarted);
-    let Told::TurnOver { text, .. } = &told[1].1 else {
+    let reports = call.reports();
+    assert_eq!(reports[0].1, Report::CustomerStarted);
+    let Report::TurnOver { text, .. } = &reports[1].1 else {
         panic!("the session must learn that nothing came of it")
     };
     assert_eq!(text, "");
@@ -85,7 +91,7 @@ fn a_turn_goes_on_after_a_pause_that_is_shorter() {
     call.finalized("a room.");
     call.quiet(1_000);
     assert_eq!(
-        call.told()[1..],
+        call.reports()[1..],
         [(2_300, turn("I would like a room.", 1_600, 1_600))]
     );
 }
@@ -103,7 +109,7 @@ fn a_sentence_that_seems_to_go_on_is_waited_for() {
         call.quiet(200);
         call.finalized(said);
         call.quiet(4_000);
-        assert_eq!(call.told()[1..], [(over, turn(said, 1_000, 1_000))]);
+        assert_eq!(call.reports()[1..], [(over, turn(said, 1_000, 1_000))]);
     }
 }
 
@@ -118,16 +124,19 @@ fn a_recognizer_that_decides_turns_overrides_every_pause() {
     call.quiet(100);
     call.final_words("Tomorrow,");
     call.is(Event::TurnEnded);
-    assert_eq!(call.told()[1..], [(1_100, turn("Tomorrow,", 1_000, 1_000))]);
+    assert_eq!(
+        call.reports()[1..],
+        [(1_100, turn("Tomorrow,", 1_000, 1_000))]
+    );
 
     call.speech(1_000);
     call.quiet(200);
     call.finalized("Or the day after.");
     call.quiet(2_700);
-    assert_eq!(call.told().len(), 1, "only that it began");
+    assert_eq!(call.reports().len(), 1, "only that it began");
     call.quiet(200);
     assert_eq!(
-        call.told().len(),
+        call.reports().len(),
         1,
         "a recognizer that never says so is not waited for for ever"
     );
@@ -146,7 +155,7 @@ fn a_turn_without_words_is_not_over_because_the_recognizer_says_so() {
     call.final_words("All of it.");
     call.is(Event::TurnEnded);
     assert_eq!(
-        call.told()[1..],
+        call.reports()[1..],
         [(1_000, turn("All of it.", 1_000, 1_000))]
     );
 }
@@ -156,24 +165,24 @@ fn words_that_come_late_are_waited_for_and_then_no_more() {
     let mut call = Call::answered(RULES);
     call.speech(1_000);
     call.quiet(1_500);
-    assert_eq!(call.told(), [(400, Told::CustomerStarted)]);
+    assert_eq!(call.reports(), [(400, Report::CustomerStarted)]);
     call.finalized("Here I am.");
-    assert_eq!(call.told(), [(2_500, turn("Here I am.", 1_000, 1_000))]);
+    assert_eq!(call.reports(), [(2_500, turn("Here I am.", 1_000, 1_000))]);
 
     let mut call = Call::answered(RULES);
     call.speech(1_000);
     call.quiet(5_000);
     assert_eq!(
-        call.told(),
+        call.reports(),
         [
-            (400, Told::CustomerStarted),
+            (400, Report::CustomerStarted),
             (3_200, turn("", 1_000, 1_000))
         ]
     );
     call.finalized("Here I am.");
     call.quiet(3_000);
-    let told = call.told();
-    let Told::TurnOver { text, .. } = &told[1].1 else {
+    let reports = call.reports();
+    let Report::TurnOver { text, .. } = &reports[1].1 else {
         panic!("late words are a turn of their own")
     };
     assert_eq!(text, "Here I am.");
@@ -190,12 +199,12 @@ fn a_recognizer_that_works_on_whole_utterances_is_given_more_time() {
     call.quiet(9_000);
     call.finalized("Here I am.");
     assert_eq!(
-        call.told()[1..],
+        call.reports()[1..],
         [(10_000, turn("Here I am.", 1_000, 1_000))]
     );
     call.speech(1_000);
     call.quiet(11_500);
-    assert_eq!(call.told()[1..], [(21_200, turn("", 1_000, 11_000))]);
+    assert_eq!(call.reports()[1..], [(21_200, turn("", 1_000, 11_000))]);
 }
 
 #[test]
@@ -205,18 +214,18 @@ fn words_that_were_told_unfinished_are_not_told_again_when_they_are_finished() {
     call.partial("a room for");
     call.quiet(2_300);
     assert_eq!(
-        call.told()[1..],
+        call.reports()[1..],
         [(3_200, turn("a room for", 1_000, 1_000))]
     );
     call.partial("a room for two");
     call.finalized("A room for two.");
     call.quiet(3_000);
-    assert_eq!(call.told(), []);
+    assert_eq!(call.reports(), []);
     call.speech(500);
     call.quiet(200);
     call.finalized("Please.");
     call.quiet(1_000);
-    assert_eq!(call.told().len(), 2, "what is said next is heard");
+    assert_eq!(call.reports().len(), 2, "what is said next is heard");
 }
 
 #[test]
@@ -231,10 +240,10 @@ fn words_that_the_detector_did_not_hear_are_a_turn_too() {
         call.followed(),
         [
             (500, Effect::SpeechBegan),
-            (500, Effect::Tell(Told::CustomerStarted)),
+            (500, Effect::Report(Report::CustomerStarted)),
             (700, Effect::Finalize),
             (1_200, Effect::Forget),
-            (1_200, Effect::Tell(turn("psst", 0, 500))),
+            (1_200, Effect::Report(turn("psst", 0, 500))),
         ]
     );
 }
@@ -247,9 +256,9 @@ fn keys_are_text_and_end_with_a_hash_or_a_pause() {
         call.quiet(300);
     }
     assert_eq!(
-        call.told(),
+        call.reports(),
         [
-            (0, Told::CustomerStarted),
+            (0, Report::CustomerStarted),
             (600, turn("DTMF 12#", 600, 600))
         ]
     );
@@ -257,9 +266,9 @@ fn keys_are_text_and_end_with_a_hash_or_a_pause() {
     call.is(Event::Dtmf('x'));
     call.quiet(2_000);
     assert_eq!(
-        call.told(),
+        call.reports(),
         [
-            (900, Told::CustomerStarted),
+            (900, Report::CustomerStarted),
             (2_400, turn("DTMF 5", 0, 900))
         ]
     );
@@ -273,7 +282,10 @@ fn keys_and_words_are_one_turn() {
     call.quiet(200);
     call.finalized("It is");
     call.quiet(2_000);
-    assert_eq!(call.told()[1..], [(2_000, turn("It is DTMF 7", 500, 500))]);
+    assert_eq!(
+        call.reports()[1..],
+        [(2_000, turn("It is DTMF 7", 500, 500))]
+    );
 }
 
 #[test]
@@ -283,7 +295,7 @@ fn speech_without_an_end_is_a_turn_after_a_minute() {
     call.final_words("For one thing.");
     call.speech(31_000);
     assert_eq!(
-        call.told()[1..],
+        call.reports()[1..],
         [(60_000, turn("For one thing.", 59_980, 59_980))]
     );
 }
@@ -301,7 +313,7 @@ fn another_recognizer_hears_the_utterance_from_its_beginning() {
     call.finalized("I would");
     call.finalized("like a room.");
     call.quiet(1_000);
-    let told = call.told();
-    assert_eq!(told[1].1, turn("I would like a room.", 1_200, 1_200));
-    assert_eq!(told[1].0, ms(1_900).as_millis() as u64);
+    let reports = call.reports();
+    assert_eq!(reports[1].1, turn("I would like a room.", 1_200, 1_200));
+    assert_eq!(reports[1].0, ms(1_900).as_millis() as u64);
 }

@@ -1,7 +1,7 @@
 //! Answering machine detection.
 
 use super::{Call, Event, RULES, Rules, ms, turn};
-use crate::voice::turns::Told;
+use crate::voice::turns::Report;
 
 const SCREENED: Rules = Rules {
     screens: true,
@@ -14,16 +14,16 @@ const SLOW: Rules = Rules {
     ..SCREENED
 };
 
-fn person(heard: &str, duration: u64) -> Told {
-    Told::Screened {
+fn person(heard: &str, duration: u64) -> Report {
+    Report::Screened {
         machine: false,
         heard: heard.to_owned(),
         duration: ms(duration),
     }
 }
 
-fn machine() -> Told {
-    Told::Screened {
+fn machine() -> Report {
+    Report::Screened {
         machine: true,
         heard: String::new(),
         duration: ms(0),
@@ -38,7 +38,7 @@ fn a_short_hello_and_a_pause_are_a_persons() {
     call.quiet(300);
     call.finalized("Hello?");
     call.quiet(1_000);
-    assert_eq!(call.told(), [(2_100, person("Hello?", 600))]);
+    assert_eq!(call.reports(), [(2_100, person("Hello?", 600))]);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_hello_that_is_understood_late_is_no_turn_of_its_own() {
     call.is(Event::Began(1));
     call.finalized("Hello?");
     call.quiet(2_000);
-    assert_eq!(call.told(), [(1_100, person("Hello", 600))]);
+    assert_eq!(call.reports(), [(1_100, person("Hello", 600))]);
 }
 
 #[test]
@@ -59,15 +59,15 @@ fn a_hello_whose_words_come_behind_it_is_waited_for() {
     let mut call = Call::answered(SLOW);
     call.speech(600);
     call.quiet(1_200);
-    assert_eq!(call.told(), []);
+    assert_eq!(call.reports(), []);
     call.finalized("Hello?");
     call.quiet(1_000);
-    assert_eq!(call.told(), [(1_800, person("Hello?", 600))]);
+    assert_eq!(call.reports(), [(1_800, person("Hello?", 600))]);
     let mut call = Call::answered(SLOW);
     call.speech(600);
     call.quiet(1_000);
     call.finalized("Leave a message");
-    assert_eq!(call.told()[0], (1_600, machine()));
+    assert_eq!(call.reports()[0], (1_600, machine()));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_hello_that_is_not_understood_in_time_takes_the_greeting_from_nobody() {
         let mut call = Call::answered(SLOW);
         call.speech(600);
         call.quiet(1_800);
-        assert_eq!(call.told(), [(2_300, person("", 600))]);
+        assert_eq!(call.reports(), [(2_300, person("", 600))]);
         call.is(Event::Say(1));
         if begins {
             call.is(Event::Began(1));
@@ -91,11 +91,9 @@ fn a_hello_that_is_not_understood_in_time_takes_the_greeting_from_nobody() {
         call.finalized("Who is this?");
         call.quiet(1_000);
         let text = "Who is this?";
-        assert!(
-            call.told()
-                .iter()
-                .any(|(_, told)| matches!(told, Told::TurnOver { text: said, .. } if said == text))
-        );
+        assert!(call.reports().iter().any(
+            |(_, report)| matches!(report, Report::TurnOver { text: said, .. } if said == text)
+        ));
     }
 }
 
@@ -103,12 +101,12 @@ fn a_hello_that_is_not_understood_in_time_takes_the_greeting_from_nobody() {
 fn a_greeting_that_goes_on_is_a_machines_and_its_end_is_waited_for() {
     let mut call = Call::answered(SCREENED);
     call.speech(2_500);
-    assert_eq!(call.told(), []);
+    assert_eq!(call.reports(), []);
     call.speech(2_500);
     call.partial("You have reached Ana.");
     assert_eq!(
-        call.told(),
-        [(2_520, machine()), (2_520, Told::CustomerStarted)]
+        call.reports(),
+        [(2_520, machine()), (2_520, Report::CustomerStarted)]
     );
     call.quiet(200);
     call.finalized("You have reached Ana.");
@@ -118,7 +116,7 @@ fn a_greeting_that_goes_on_is_a_machines_and_its_end_is_waited_for() {
     call.finalized("Leave a message.");
     call.quiet(3_000);
     let text = "You have reached Ana. Leave a message.";
-    assert_eq!(call.told(), [(10_200, turn(text, 8_200, 8_200))]);
+    assert_eq!(call.reports(), [(10_200, turn(text, 8_200, 8_200))]);
 }
 
 #[test]
@@ -126,14 +124,14 @@ fn a_short_greeting_that_says_so_is_a_machines() {
     let mut call = Call::answered(SCREENED);
     call.speech(1_000);
     call.partial("Leave a message");
-    assert_eq!(call.told()[0], (1_000, machine()));
+    assert_eq!(call.reports()[0], (1_000, machine()));
 }
 
 #[test]
 fn somebody_who_says_nothing_is_a_person_after_three_seconds() {
     let mut call = Call::answered(SCREENED);
     call.quiet(5_000);
-    assert_eq!(call.told(), [(3_000, person("", 0))]);
+    assert_eq!(call.reports(), [(3_000, person("", 0))]);
 }
 
 #[test]
@@ -143,10 +141,10 @@ fn somebody_who_presses_a_key_is_a_person() {
     call.is(Event::Dtmf('1'));
     call.quiet(2_000);
     assert_eq!(
-        call.told(),
+        call.reports(),
         [
             (500, person("", 0)),
-            (500, Told::CustomerStarted),
+            (500, Report::CustomerStarted),
             (2_000, turn("DTMF 1", 0, 500))
         ]
     );
@@ -157,7 +155,7 @@ fn a_call_on_hold_is_not_judged() {
     let mut call = Call::answered(SCREENED);
     call.is(Event::Hold(true));
     call.pass(30_000);
-    assert_eq!(call.told(), [(0, Told::Held(true))]);
+    assert_eq!(call.reports(), [(0, Report::Held(true))]);
 }
 
 #[test]
@@ -166,11 +164,11 @@ fn a_carrier_that_finds_a_machine_is_believed_while_nothing_else_was_found() {
     call.quiet(1_000);
     call.is(Event::Screened { machine: true });
     call.quiet(5_000);
-    assert_eq!(call.told(), [(1_000, machine())]);
+    assert_eq!(call.reports(), [(1_000, machine())]);
     let mut call = Call::answered(SCREENED);
     call.quiet(4_000);
     call.is(Event::Screened { machine: true });
-    assert_eq!(call.told(), [(3_000, person("", 0))]);
+    assert_eq!(call.reports(), [(3_000, person("", 0))]);
 }
 
 #[test]
@@ -178,12 +176,12 @@ fn a_person_whom_the_carrier_found_is_heard_to_the_end_of_the_hello() {
     let mut call = Call::answered(SCREENED);
     call.quiet(1_000);
     call.is(Event::Screened { machine: false });
-    assert_eq!(call.told(), [(1_000, person("", 0))]);
+    assert_eq!(call.reports(), [(1_000, person("", 0))]);
     let mut call = Call::answered(SCREENED);
     call.quiet(1_000);
     call.speech(400);
     call.is(Event::Screened { machine: false });
-    assert_eq!(call.told(), []);
+    assert_eq!(call.reports(), []);
 }
 
 #[test]
@@ -191,5 +189,5 @@ fn where_nobody_wants_to_know_who_answered_the_carrier_is_not_heard() {
     let mut call = Call::answered(RULES);
     call.quiet(1_000);
     call.is(Event::Screened { machine: true });
-    assert_eq!(call.told(), []);
+    assert_eq!(call.reports(), []);
 }

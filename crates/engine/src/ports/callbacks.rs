@@ -18,7 +18,7 @@ pub struct Callback<'a> {
 }
 
 /// Handles what a carrier sends.
-pub trait CarrierDoor: Send + Sync {
+pub trait CarrierCallbacks: Send + Sync {
     /// Handles a request. Returns `false`, without any effect, if the request cannot be verified as the carrier's. The
     /// sender learns no more than that.
     fn callback(&self, callback: &Callback<'_>) -> bool;
@@ -32,16 +32,16 @@ pub trait CarrierDoor: Send + Sync {
 
     /// Accepts an incoming call under `handle`. `credential` is that of the account that has the number, `None` if the
     /// number belongs to the deployment. Returns `None` if the request is not the carrier's.
-    fn come_in(
+    fn accept(
         &self,
         handle: CallHandle,
         callback: &Callback<'_>,
         credential: Option<&str>,
-    ) -> Option<CameIn>;
+    ) -> Option<IncomingCall>;
 }
 
 /// An incoming call.
-pub struct CameIn {
+pub struct IncomingCall {
     /// The caller; `None` if the number is withheld or invalid.
     pub from: Option<E164>,
     pub to: E164,
