@@ -26,7 +26,7 @@ impl Flow {
     }
 
     /// Adds audio; `false` if the page sends too much.
-    pub(crate) fn take(&mut self, sound: Duration, now: Instant) -> bool {
+    pub(crate) fn admits(&mut self, sound: Duration, now: Instant) -> bool {
         let passed = now.saturating_duration_since(self.at);
         self.at = now;
         self.level = self.level.saturating_sub(passed * FASTEST) + sound;
@@ -45,7 +45,7 @@ mod tests {
         let begin = Instant::now();
         let mut flow = Flow::new(begin);
         (0..Duration::from_secs(60).as_millis() as u32 / every.as_millis() as u32)
-            .find(|&at| !flow.take(FRAME, begin + every * at))
+            .find(|&at| !flow.admits(FRAME, begin + every * at))
     }
 
     #[test]
@@ -58,9 +58,9 @@ mod tests {
 
         let begin = Instant::now();
         let mut flow = Flow::new(begin);
-        let held_back = (0..500).all(|_| flow.take(FRAME, begin));
+        let held_back = (0..500).all(|_| flow.admits(FRAME, begin));
         assert!(held_back);
-        assert!(!flow.take(FRAME, begin));
-        assert!(flow.take(FRAME, begin + FRAME));
+        assert!(!flow.admits(FRAME, begin));
+        assert!(flow.admits(FRAME, begin + FRAME));
     }
 }

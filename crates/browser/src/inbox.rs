@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offhook_media::jitter::{JitterBuffer, Sound, Taken};
+use offhook_media::jitter::{JitterBuffer, Pulled, Sound};
 use offhook_media::resample::Resampler;
 use offhook_media::rtp::{Sequence, Timestamp};
 use offhook_media::{FRAME_SAMPLES, Frame, SAMPLE_RATE, SILENCE};
@@ -65,7 +65,7 @@ impl Inbox {
             .map(|pair| i16::from_le_bytes([pair[0], pair[1]]))
             .collect();
         let takes = Duration::from_secs(samples.len() as u64) / WIRE_RATE;
-        if !self.flow.take(takes, now) {
+        if !self.flow.admits(takes, now) {
             return Err(Refused::TooFast);
         }
         self.heard_at = now;
@@ -86,10 +86,10 @@ impl Inbox {
 
     /// The next 20 ms, silent if nothing came. A stalled network is not a lost line; [`silent_for`](Self::silent_for)
     /// detects a page that sends nothing.
-    pub(crate) fn take(&mut self) -> Frame {
-        match self.jitter.take() {
-            Taken::Sound(frame) => frame,
-            Taken::Lost | Taken::Empty => SILENCE,
+    pub(crate) fn pull(&mut self) -> Frame {
+        match self.jitter.pull() {
+            Pulled::Sound(frame) => frame,
+            Pulled::Lost | Pulled::Empty => SILENCE,
         }
     }
 
@@ -136,7 +136,7 @@ mod tests {
             inbox
                 .put(&sound, begin + Duration::from_millis(20) * at)
                 .unwrap();
-            heard.push(inbox.take());
+            heard.push(inbox.pull());
         }
         // It waits 40 ms, and the filter rings out within a frame.
         let loud = heard
@@ -159,7 +159,7 @@ mod tests {
                 inbox.put(&rest[..size], Instant::now()).unwrap();
                 rest = &rest[size..];
             }
-            (0..8).map(|_| inbox.take()).collect::<Vec<_>>()
+            (0..8).map(|_| inbox.pull()).collect::<Vec<_>>()
         };
         assert_eq!(hear(&[640]), hear(&[2, 100, 1_000]));
     }
@@ -184,7 +184,7 @@ mod tests {
                 .put(&tone(at * 320..(at + 1) * 320), Instant::now())
                 .unwrap();
         }
-        let waiting = (0..400).filter(|_| loudness(&inbox.take()) > 100.0).count();
+        let waiting = (0..400).filter(|_| loudness(&inbox.pull()) > 100.0).count();
         assert!((1..=15).contains(&waiting), "{waiting}");
     }
 }

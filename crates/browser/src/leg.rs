@@ -55,7 +55,7 @@ pub struct PageEnd {
 
 /// The line of a page that waits for an answer.
 pub struct PageLine {
-    held: Held,
+    guard: LineGuard,
     events: mpsc::Sender<AudioEvent>,
     told: mpsc::Receiver<AudioEvent>,
     here: mpsc::Receiver<()>,
@@ -85,7 +85,7 @@ pub fn page() -> Option<(PageEnd, PageLine)> {
         _here: present,
     };
     let line = PageLine {
-        held: Held(shared),
+        guard: LineGuard(shared),
         events,
         told,
         here,
@@ -97,7 +97,7 @@ pub fn page() -> Option<(PageEnd, PageLine)> {
 impl PageEnd {
     /// Adds audio of the page's microphone: whole samples, at most [`MOST_FRAME_BYTES`](crate::MOST_FRAME_BYTES). On
     /// [`Refused`] the caller should disconnect the page.
-    pub fn hear(&self, pcm: &[u8]) -> Result<(), Refused> {
+    pub fn push_audio(&self, pcm: &[u8]) -> Result<(), Refused> {
         self.shared.inbox.lock().put(pcm, Instant::now())
     }
 
@@ -118,13 +118,13 @@ impl PageLine {
     /// Answers: from now on audio flows both ways. Must be called within the runtime on which the line will run.
     pub fn answer(self) -> AudioLeg {
         let Self {
-            held,
+            guard,
             events,
             told,
             here,
             to_wire,
         } = self;
-        let shared = held.0.clone();
+        let shared = guard.0.clone();
         let (ticks, heard) = mpsc::channel(TICKS_AHEAD);
         let (speaker, played) = Speaker::new();
         let leg = AudioLeg {
@@ -138,7 +138,7 @@ impl PageLine {
             signalling: Arc::new(Line(shared)),
         };
         let pacer = Pacer {
-            held,
+            guard,
             events,
             here,
             ticks,
@@ -153,9 +153,9 @@ impl PageLine {
 }
 
 /// The line's side of the shared state: dropping it ends the line, answered or not.
-struct Held(Arc<Shared>);
+struct LineGuard(Arc<Shared>);
 
-impl Drop for Held {
+impl Drop for LineGuard {
     fn drop(&mut self) {
         self.0.outbox.close();
     }
@@ -163,7 +163,7 @@ impl Drop for Held {
 
 /// The task of one line.
 struct Pacer {
-    held: Held,
+    guard: LineGuard,
     events: mpsc::Sender<AudioEvent>,
     here: mpsc::Receiver<()>,
     ticks: mpsc::Sender<Tick>,
@@ -180,8 +180,8 @@ impl Pacer {
             return;
         }
         // Earlier audio is past; silence counts from now on.
-        self.held.0.inbox.lock().begins(Instant::now());
-        let mut over = self.held.0.is_over.subscribe();
+        self.guard.0.inbox.lock().begins(Instant::now());
+        let mut over = self.guard.0.is_over.subscribe();
         let mut deadline = Instant::now();
         let page_is_gone = loop {
             tokio::select! {
@@ -214,11 +214,11 @@ impl Pacer {
     /// Advances 20 ms; `false` if the page has been silent for too long.
     fn tick(&mut self, now: Instant) -> bool {
         let heard = {
-            let mut inbox = self.held.0.inbox.lock();
+            let mut inbox = self.guard.0.inbox.lock();
             if inbox.silent_for(now) >= SILENT_AT_MOST {
                 return false;
             }
-            inbox.take()
+            inbox.pull()
         };
         let mut frame = SILENCE;
         self.speaker.pull(&mut frame, now);
@@ -231,7 +231,7 @@ impl Pacer {
         if self.quiet < TRAILING {
             let sound = self.on_the_wire(&frame);
             if !sound.is_empty() {
-                self.held.0.outbox.push(Sent::Sound(sound));
+                self.guard.0.outbox.push(Sent::Sound(sound));
             }
         }
         let tick = Tick {

@@ -5,7 +5,7 @@ mod simulator;
 
 pub use simulator::client::{RemoteSimulator, UrlError};
 pub use simulator::network::{Dial, Simulator};
-pub use simulator::numbers::{Behaviour, OURS};
+pub use simulator::numbers::{Behaviour, SHARED_NUMBER};
 pub use simulator::server::{SimulatorSettings, serve as serve_simulator};
 
 // Unit and integration tests share one binary; the integration tests use the public API only.

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::dispatcher::Shared;
 
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_EVERY: Duration = Duration::from_millis(500);
 
 /// Runs until the dispatcher stops. The next dispatcher cancels the rest; several dispatchers share the work.
 pub(crate) async fn run(shared: Arc<Shared>) {
@@ -20,7 +20,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         if cancelled == 0 {
             tokio::select! {
                 () = shared.stop.cancelled() => {}
-                () = sleep(LOOK_EVERY) => {}
+                () = sleep(POLL_EVERY) => {}
             }
         }
     }

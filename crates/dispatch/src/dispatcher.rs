@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::cancelling;
-use crate::lanes::{Lanes, Plan, Seen};
+use crate::lanes::{Checked, Lanes, Plan};
 use crate::recorder::Recorder;
 use crate::schedule::Schedule;
 use crate::sender::Sender;
@@ -46,7 +46,7 @@ const BETWEEN_CLAIMS: Duration = Duration::from_millis(5);
 const WORTHWHILE: usize = 64;
 
 /// Polling for due work takes at most a fifth of the time: the pause after a poll is this many times its length.
-const PAUSES_PER_LOOK: u32 = 4;
+const PAUSES_PER_POLL: u32 = 4;
 
 /// Claim nothing while more results than this are missing in the database.
 const UNRECORDED_AT_MOST: usize = 4096;
@@ -158,8 +158,8 @@ impl Shared {
     }
 
     /// Marks the start of a database read: its answer is at least this fresh.
-    pub(crate) fn seeing(&self) -> Seen {
-        Seen {
+    pub(crate) fn checking(&self) -> Checked {
+        Checked {
             at: Instant::now(),
             changes: self.changes(),
         }
@@ -204,9 +204,9 @@ impl Dispatcher {
             shared,
             wake: config.wake,
             workers: JoinSet::new(),
-            look_at: now,
-            looked_at: now,
-            look_pause: Duration::ZERO,
+            poll_at: now,
+            polled_at: now,
+            poll_pause: Duration::ZERO,
             claim_at: now,
             is_away: false,
         };
@@ -220,10 +220,10 @@ struct Delivery {
     worker: Worker,
     workers: JoinSet<()>,
     /// When to poll for due work next.
-    look_at: Instant,
+    poll_at: Instant,
     /// When the last poll ended, and how soon the next may follow.
-    looked_at: Instant,
-    look_pause: Duration,
+    polled_at: Instant,
+    poll_pause: Duration,
     /// When the next claim may be made.
     claim_at: Instant,
     /// Whether the last database operation failed.
@@ -235,8 +235,8 @@ impl Delivery {
         self.begin().await;
         while !self.shared.stop.is_cancelled() {
             while self.workers.try_join_next().is_some() {}
-            if Instant::now() >= self.look_at {
-                self.look().await;
+            if Instant::now() >= self.poll_at {
+                self.poll().await;
             }
             let plan = self.shared.lanes().plan(Instant::now());
             if self.may_claim(&plan) {
@@ -263,7 +263,7 @@ impl Delivery {
         }
     }
 
-    async fn look(&mut self) {
+    async fn poll(&mut self) {
         self.give_back(false).await;
         let began = Instant::now();
         let store = &self.shared.store;
@@ -272,13 +272,13 @@ impl Delivery {
             Ok((due, resends)) => {
                 self.is_away = false;
                 // Use the time after the poll: the database counts its waits from a moment during the poll.
-                self.shared.lanes().look(due, resends, Instant::now());
+                self.shared.lanes().update_due(due, resends, Instant::now());
             }
             Err(error) => self.note_outage(&error),
         }
-        self.looked_at = Instant::now();
-        self.look_pause = (self.looked_at - began) * PAUSES_PER_LOOK;
-        self.look_at = self.looked_at + POLL;
+        self.polled_at = Instant::now();
+        self.poll_pause = (self.polled_at - began) * PAUSES_PER_POLL;
+        self.poll_at = self.polled_at + POLL;
     }
 
     fn may_claim(&self, plan: &Plan) -> bool {
@@ -291,7 +291,7 @@ impl Delivery {
     async fn claim(&mut self, plan: &Plan) {
         failpoints::hit(failpoints::DELIVER_BEFORE_CLAIM);
         // Use the time before the claim: its lease begins later.
-        let asked = self.shared.seeing();
+        let asked = self.shared.checking();
         let offsets = self.shared.schedule.offsets.clone();
         let times = (self.shared.clock.now(), self.shared.clock.steady());
         let claimed = self
@@ -305,7 +305,7 @@ impl Delivery {
                 self.is_away = false;
                 self.claim_at = Instant::now() + BETWEEN_CLAIMS;
                 if self.shared.lanes().claimed(plan, attempts, asked) {
-                    self.look_soon();
+                    self.poll_soon();
                 }
                 self.start();
             }
@@ -328,7 +328,7 @@ impl Delivery {
     }
 
     async fn wait(&mut self, plan: &Plan) {
-        let mut until = self.look_at;
+        let mut until = self.poll_at;
         if plan.size() > 0 {
             until = until.min(self.claim_at);
         }
@@ -337,20 +337,20 @@ impl Delivery {
         }
         tokio::select! {
             () = self.shared.stop.cancelled() => {}
-            () = self.wake.notified() => self.look_soon(),
-            () = self.shared.unblocked.notified() => self.look_soon(),
+            () = self.wake.notified() => self.poll_soon(),
+            () = self.shared.unblocked.notified() => self.poll_soon(),
             () = self.shared.refill.notified() => self.start(),
             () = tokio::time::sleep_until(until) => {}
         }
     }
 
-    fn look_soon(&mut self) {
-        self.look_at = self.look_at.min(self.looked_at + self.look_pause);
+    fn poll_soon(&mut self) {
+        self.poll_at = self.poll_at.min(self.polled_at + self.poll_pause);
     }
 
     /// Gives back attempts that are claimed and not started: those that have waited too long, or `all`.
     async fn give_back(&mut self, all: bool) {
-        let returned = self.shared.lanes().take_returned(Instant::now(), all);
+        let returned = self.shared.lanes().drain_returned(Instant::now(), all);
         if returned.is_empty() {
             return;
         }

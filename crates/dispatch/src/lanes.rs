@@ -68,14 +68,14 @@ const FRESH: Duration = Duration::from_millis(500);
 
 /// When claimed work was last known to be valid.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen {
+pub(crate) struct Checked {
     /// Before the database was read.
     pub(crate) at: Instant,
     /// How often this process had changed an endpoint by then.
     pub(crate) changes: u64,
 }
 
-impl Seen {
+impl Checked {
     /// Whether it still holds, given the number of `changes` by now.
     pub(crate) fn is_fresh(self, now: Instant, changes: u64) -> bool {
         self.changes == changes && now.saturating_duration_since(self.at) < FRESH
@@ -86,7 +86,7 @@ impl Seen {
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) attempt: ClaimedAttempt,
-    pub(crate) seen: Seen,
+    pub(crate) checked: Checked,
     pub(crate) slot: Slot,
 }
 
@@ -171,7 +171,12 @@ impl Lanes {
     }
 
     /// Replaces the lanes' knowledge of due work by what the database reports.
-    pub(crate) fn look(&mut self, due: Vec<DueEndpoint>, resends: Vec<EndpointId>, at: Instant) {
+    pub(crate) fn update_due(
+        &mut self,
+        due: Vec<DueEndpoint>,
+        resends: Vec<EndpointId>,
+        at: Instant,
+    ) {
         for lane in self.lanes.values_mut() {
             for kind in Kind::ALL {
                 lane.supply_mut(kind).due = None;
@@ -237,7 +242,7 @@ impl Lanes {
         for kind in Kind::ALL {
             let before = self.returned.len();
             self.returned
-                .extend(lane.supply_mut(kind).take_back(at, false));
+                .extend(lane.supply_mut(kind).drain_late(at, false));
             self.queued -= self.returned.len() - before;
             let fits = lane.has_room(kind)
                 && account.has_room(ACCOUNT_WINDOW, kind, lane)
@@ -256,7 +261,7 @@ impl Lanes {
                 self.accounts.entry(slot.account).or_default().add(&slot);
                 return Some(Started {
                     attempt: job.attempt,
-                    seen: job.seen,
+                    checked: job.checked,
                     slot,
                 });
             }
@@ -280,7 +285,7 @@ impl Lanes {
         endpoint: EndpointId,
         asked: &[ClaimedWork],
         rechecked: &Rechecked,
-        seen: Seen,
+        checked: Checked,
     ) {
         let Some(lane) = self.lanes.get_mut(&endpoint) else {
             return;
@@ -299,7 +304,7 @@ impl Lanes {
                 if asked.contains(&id) {
                     job.attempt.url.clone_from(&rechecked.url);
                     job.attempt.secrets.clone_from(&rechecked.secrets);
-                    job.seen = seen;
+                    job.checked = checked;
                 }
                 lane.supply_mut(kind).queue.push_back(job);
             }
@@ -316,8 +321,8 @@ impl Lanes {
     pub(crate) fn ended(&mut self, slot: &Slot, success: bool, took: Duration) -> bool {
         self.broken(slot);
         self.lanes.get_mut(&slot.endpoint).is_some_and(|lane| {
-            lane.learn(success, took);
-            lane.wants_more()
+            lane.record_outcome(success, took);
+            lane.needs_claim()
         })
     }
 
@@ -336,12 +341,12 @@ impl Lanes {
     }
 
     /// Takes the attempts to give back: those that have waited too long, or all that wait.
-    pub(crate) fn take_returned(&mut self, at: Instant, all: bool) -> Vec<ClaimedAttempt> {
+    pub(crate) fn drain_returned(&mut self, at: Instant, all: bool) -> Vec<ClaimedAttempt> {
         let mut returned = std::mem::take(&mut self.returned);
         for lane in self.lanes.values_mut() {
             for kind in Kind::ALL {
                 let before = returned.len();
-                returned.extend(lane.supply_mut(kind).take_back(at, all));
+                returned.extend(lane.supply_mut(kind).drain_late(at, all));
                 self.queued -= returned.len() - before;
             }
         }

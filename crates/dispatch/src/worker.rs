@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tracing::{Instrument as _, field};
 
 use crate::dispatcher::Shared;
-use crate::lanes::{Seen, Slot, Started};
+use crate::lanes::{Checked, Slot, Started};
 use crate::sender::{AttemptError, AttemptResult, Shipment};
 
 /// The errors of an attempt that was not sent, because it could not be signed or its event's body has been cleared.
@@ -41,17 +41,17 @@ impl Worker {
         while let Some(Started {
             attempt,
             slot,
-            seen,
+            checked,
         }) = next.take()
         {
-            let held = HeldSlot {
+            let guard = SlotGuard {
                 shared: &self.shared,
                 slot: Some(slot),
             };
-            let attempt = match self.still_due(attempt, seen).await {
+            let attempt = match self.still_due(attempt, checked).await {
                 Ok(attempt) => attempt,
                 Err(attempt) => {
-                    drop(held);
+                    drop(guard);
                     let mut lanes = self.shared.lanes();
                     lanes.give_back(attempt);
                     if !self.shared.stop.is_cancelled() {
@@ -78,7 +78,7 @@ impl Worker {
             metrics().deliveries.unrecorded(unrecorded);
             // The recorder outlives every worker.
             let _ = self.results.send(finished);
-            held.release();
+            guard.release();
             let is_time_to_plan;
             {
                 let mut lanes = self.shared.lanes();
@@ -99,12 +99,12 @@ impl Worker {
     async fn still_due(
         &self,
         mut attempt: ClaimedAttempt,
-        seen: Seen,
+        checked: Checked,
     ) -> Result<ClaimedAttempt, ClaimedAttempt> {
-        if seen.is_fresh(Instant::now(), self.shared.changes()) {
+        if checked.is_fresh(Instant::now(), self.shared.changes()) {
             return Ok(attempt);
         }
-        let (endpoint, seeing) = (attempt.endpoint_id, self.shared.seeing());
+        let (endpoint, checking) = (attempt.endpoint_id, self.shared.checking());
         let mut asked = self.shared.lanes().waiting(endpoint);
         let others = asked.len();
         asked.push(ClaimedWork::from(&attempt));
@@ -115,7 +115,7 @@ impl Worker {
         };
         asked.truncate(others);
         let mut lanes = self.shared.lanes();
-        lanes.rechecked(endpoint, &asked, &rechecked, seeing);
+        lanes.rechecked(endpoint, &asked, &rechecked, checking);
         if !rechecked.in_force.contains(&attempt.attempt_id) {
             return Err(attempt);
         }
@@ -204,18 +204,18 @@ impl Worker {
 }
 
 /// Frees the slot of an attempt that panics.
-struct HeldSlot<'a> {
+struct SlotGuard<'a> {
     shared: &'a Shared,
     slot: Option<Slot>,
 }
 
-impl HeldSlot<'_> {
+impl SlotGuard<'_> {
     fn release(mut self) {
         self.slot = None;
     }
 }
 
-impl Drop for HeldSlot<'_> {
+impl Drop for SlotGuard<'_> {
     fn drop(&mut self) {
         if let Some(slot) = self.slot {
             self.shared.lanes().broken(&slot);

@@ -1,7 +1,7 @@
 //! Voices.
 
-mod keepable;
 mod list;
+mod storable;
 mod text;
 
 use crate::agent::vocabulary;

@@ -234,7 +234,7 @@ pub struct LegacyEnd {
     /// Whether a recording can be fetched.
     pub recorded: bool,
     /// Whether the provider has delivered all its data about the call.
-    pub is_told: bool,
+    pub is_final: bool,
 }
 
 /// A conversation that was not placed through us.
@@ -251,7 +251,7 @@ pub struct LegacyConversation {
     pub customer: Option<E164>,
     pub began_at: Timestamp,
     /// Whether the provider has delivered all its data about the conversation.
-    pub is_told: bool,
+    pub is_final: bool,
 }
 
 /// What the provider reports about a call by webhook.

@@ -41,7 +41,7 @@ const EVENTS_AHEAD: usize = 16;
 /// Speech settings of an agent for one call.
 pub struct SpokenSettings {
     /// The recognizers. The first one listens; the others are fallbacks that take over within the same utterance.
-    pub hearings: Vec<RecognizerChoice>,
+    pub recognizers: Vec<RecognizerChoice>,
     /// The voices. The first one speaks; the others are fallbacks that take over within the same sentence.
     pub voices: Vec<Voice>,
     /// How long the customer must be silent before the turn is over (`endpointing_ms`). Endpointing happens only here:

@@ -26,7 +26,7 @@ impl Default for Concealer {
 
 impl Concealer {
     /// Adds a received frame.
-    pub(crate) fn heard(&mut self, frame: &Frame) {
+    pub(crate) fn received(&mut self, frame: &Frame) {
         self.last = *frame;
         self.missing = 0;
         self.level = 16;

@@ -63,7 +63,7 @@ pub struct Sound {
     clippy::large_enum_variant,
     reason = "it is made and taken apart at once, on the stack"
 )]
-pub enum Taken {
+pub enum Pulled {
     /// Audio for more than half of a frame; the missing part is silent.
     Sound(Frame),
     /// Packets are lost or late, while later ones are here.
@@ -228,7 +228,7 @@ impl JitterBuffer {
     }
 
     /// Returns the next 20 ms.
-    pub fn take(&mut self) -> Taken {
+    pub fn pull(&mut self) -> Pulled {
         let start = self.next;
         let end = start + FRAME;
         self.next = end;
@@ -238,7 +238,7 @@ impl JitterBuffer {
                 self.flowing = false;
                 self.counts.underruns += 1;
             }
-            return Taken::Empty;
+            return Pulled::Empty;
         }
         let mut frame = SILENCE;
         let mut filled = 0;
@@ -262,14 +262,14 @@ impl JitterBuffer {
         self.watch();
         if filled * 2 > FRAME {
             self.flowing = true;
-            return Taken::Sound(frame);
+            return Pulled::Sound(frame);
         }
         if !self.flowing {
             // The packets wait for their turn.
-            return Taken::Empty;
+            return Pulled::Empty;
         }
         self.counts.gaps += 1;
-        Taken::Lost
+        Pulled::Lost
     }
 
     /// Registers a packet of the stream without audio, such as a telephone-event, so that its number does not count as

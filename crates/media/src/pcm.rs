@@ -9,7 +9,7 @@ use hound::{SampleFormat, WavReader};
 use crate::foreign::Copy;
 
 /// Samples per channel in one step.
-const TAKEN: usize = 4_096;
+const CHUNK_SAMPLES: usize = 4_096;
 
 /// Chunks of a file that are searched for its audio at most.
 const MOST_CHUNKS: usize = 64;
@@ -34,7 +34,7 @@ pub fn record(
     to: impl Write + Seek,
     longest: Duration,
 ) -> Result<u64, PcmError> {
-    tell_length(&mut wav)?;
+    correct_length(&mut wav)?;
     let mut reader = WavReader::new(BufReader::new(wav)).map_err(|_| PcmError::NoPcm)?;
     let spec = reader.spec();
     let (channels, rate) = (usize::from(spec.channels), spec.sample_rate);
@@ -59,7 +59,7 @@ pub fn record(
 }
 
 /// Corrects the length in the header; leaves a file alone that is no WAV file.
-fn tell_length(wav: &mut (impl Read + Write + Seek)) -> io::Result<()> {
+fn correct_length(wav: &mut (impl Read + Write + Seek)) -> io::Result<()> {
     let end = wav.seek(SeekFrom::End(0))?;
     let (mut at, mut block) = (12, None);
     for _ in 0..MOST_CHUNKS {
@@ -101,11 +101,11 @@ fn copy_all<W: Write + Seek>(
     rate: u32,
 ) -> Result<(), PcmError> {
     let kept = channels.min(2);
-    let mut planes = vec![Vec::with_capacity(TAKEN); kept];
+    let mut planes = vec![Vec::with_capacity(CHUNK_SAMPLES); kept];
     let mut is_over = channels == 0;
     while !is_over && !copy.is_full() {
         planes.iter_mut().for_each(Vec::clear);
-        for at in 0..TAKEN * channels {
+        for at in 0..CHUNK_SAMPLES * channels {
             let Some(sample) = samples.next() else {
                 is_over = true;
                 break;

@@ -244,16 +244,16 @@ impl Playout {
 #[derive(Debug, Clone)]
 pub struct Speaker {
     playout: Arc<Mutex<Playout>>,
-    told: mpsc::UnboundedSender<Played>,
+    reports: mpsc::UnboundedSender<Played>,
 }
 
 impl Speaker {
     /// Creates an empty queue and the receiver of its reports: at most two per segment.
     #[must_use]
     pub fn new() -> (Self, mpsc::UnboundedReceiver<Played>) {
-        let (told, events) = mpsc::unbounded_channel();
+        let (reports, events) = mpsc::unbounded_channel();
         let playout = Arc::default();
-        (Self { playout, told }, events)
+        (Self { playout, reports }, events)
     }
 
     /// Calls [`Playout::enqueue`].
@@ -265,7 +265,7 @@ impl Speaker {
     pub fn finish(&self, segment: Segment) {
         let mut playout = self.playout.lock();
         playout.finish(segment, Instant::now());
-        self.tell(&mut playout);
+        self.report(&mut playout);
     }
 
     /// Calls [`Playout::pause`].
@@ -317,14 +317,14 @@ impl Speaker {
     pub fn pull(&self, frame: &mut Frame, now: Instant) -> usize {
         let mut playout = self.playout.lock();
         let filled = playout.pull(frame, now);
-        self.tell(&mut playout);
+        self.report(&mut playout);
         filled
     }
 
     /// Runs under the lock, so that reports stay in order. A closed receiver is ignored.
-    fn tell(&self, playout: &mut Playout) {
+    fn report(&self, playout: &mut Playout) {
         for event in playout.events() {
-            let _ = self.told.send(event);
+            let _ = self.reports.send(event);
         }
     }
 }

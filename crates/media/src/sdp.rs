@@ -119,7 +119,7 @@ impl Remote {
 
     /// Returns whether the other side has put us on hold: it no longer listens.
     #[must_use]
-    pub fn holds(&self) -> bool {
+    pub fn is_on_hold(&self) -> bool {
         !self.listens()
     }
 }

@@ -74,12 +74,12 @@ const REORDERED: i32 = 16_000;
 /// Receives the other side's events and reports each key once, at its end.
 #[derive(Debug, Default)]
 pub struct Inbox {
-    last: Option<Seen>,
+    last: Option<LastEvent>,
 }
 
 /// The newest event.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct LastEvent {
     ssrc: u32,
     code: u8,
     start: Timestamp,
@@ -100,24 +100,24 @@ impl Inbox {
         report: Report,
     ) -> [Option<char>; 2] {
         let mut over = [None, None];
-        match self.last.as_mut().filter(|seen| seen.ssrc == ssrc) {
-            Some(seen) if seen.continues(timestamp, marker, report) => {
-                seen.start = timestamp;
-                seen.duration = report.duration;
-                seen.quiet = 0;
+        match self.last.as_mut().filter(|event| event.ssrc == ssrc) {
+            Some(event) if event.continues(timestamp, marker, report) => {
+                event.start = timestamp;
+                event.duration = report.duration;
+                event.quiet = 0;
             }
-            Some(seen) if seen.repeats(timestamp, marker, report) => return over,
-            Some(seen) if (-REORDERED..0).contains(&timestamp.since(seen.start)) => return over,
-            Some(seen) if timestamp == seen.start => {
-                if !seen.on || seen.code != report.code {
+            Some(event) if event.repeats(timestamp, marker, report) => return over,
+            Some(event) if (-REORDERED..0).contains(&timestamp.since(event.start)) => return over,
+            Some(event) if timestamp == event.start => {
+                if !event.on || event.code != report.code {
                     return over;
                 }
-                seen.duration = seen.duration.max(report.duration);
-                seen.quiet = 0;
+                event.duration = event.duration.max(report.duration);
+                event.quiet = 0;
             }
             _ => {
                 over[0] = self.release();
-                self.last = Some(Seen {
+                self.last = Some(LastEvent {
                     ssrc,
                     code: report.code,
                     start: timestamp,
@@ -135,9 +135,9 @@ impl Inbox {
 
     /// Advances 20 ms. Returns a key whose end must have been lost.
     pub fn tick(&mut self) -> Option<char> {
-        let seen = self.last.as_mut().filter(|seen| seen.on)?;
-        seen.quiet += 1;
-        if seen.quiet < QUIET_TICKS {
+        let event = self.last.as_mut().filter(|event| event.on)?;
+        event.quiet += 1;
+        if event.quiet < QUIET_TICKS {
             return None;
         }
         self.release()
@@ -146,17 +146,17 @@ impl Inbox {
     /// Returns whether an event is in progress, so that the audio is a tone.
     #[must_use]
     pub fn is_on(&self) -> bool {
-        self.last.is_some_and(|seen| seen.on)
+        self.last.is_some_and(|event| event.on)
     }
 
     fn release(&mut self) -> Option<char> {
-        let seen = self.last.as_mut().filter(|seen| seen.on)?;
-        seen.on = false;
-        key(seen.code)
+        let event = self.last.as_mut().filter(|event| event.on)?;
+        event.on = false;
+        key(event.code)
     }
 }
 
-impl Seen {
+impl LastEvent {
     /// Whether a packet with a later timestamp belongs to this event. An event of more than 2¹⁶ samples continues with
     /// a new timestamp (RFC 4733, §2.5.1.3), and some gateways wrongly give every packet of an event its own.
     fn continues(&self, timestamp: Timestamp, marker: bool, report: Report) -> bool {

@@ -19,7 +19,7 @@ pub(crate) struct Process;
 
 impl Collector for Process {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let Some(seen) = look() else {
+        let Some(seen) = read_stats() else {
             return Ok(());
         };
         let (bytes, seconds) = (Some(&Unit::Bytes), Some(&Unit::Seconds));
@@ -60,7 +60,7 @@ impl Collector for Process {
     }
 }
 
-struct Seen {
+struct ProcessStats {
     resident_bytes: i64,
     threads: i64,
     open_fds: i64,
@@ -69,7 +69,7 @@ struct Seen {
     cpu_seconds: f64,
 }
 
-fn look() -> Option<Seen> {
+fn read_stats() -> Option<ProcessStats> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The program's name may hold spaces and parentheses. The numbers begin after the last one, with the third field.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -81,7 +81,7 @@ fn look() -> Option<Seen> {
         .find_map(|line| line.strip_prefix("Max open files"))
         .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
         .unwrap_or(-1);
-    Some(Seen {
+    Some(ProcessStats {
         resident_bytes: field(24)? * PAGE,
         threads: field(20)?,
         open_fds: i64::try_from(std::fs::read_dir("/proc/self/fd").ok()?.count()).ok()?,
@@ -108,7 +108,7 @@ mod tests {
         reason = "compared with what the system says"
     )]
     fn a_process_sees_itself() {
-        let seen = look().unwrap();
+        let seen = read_stats().unwrap();
         assert!(seen.resident_bytes > 1_000_000, "{}", seen.resident_bytes);
         assert!(seen.threads >= 1 && seen.open_fds >= 3 && seen.max_fds >= seen.open_fds);
         let now = std::time::SystemTime::now()

@@ -37,7 +37,7 @@ const REGION: &str = "us-east-1";
 const PAGE: usize = 1_000;
 
 /// Characters that are not escaped in a signed path or query.
-const KEPT: &AsciiSet = &NON_ALPHANUMERIC
+const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
@@ -288,11 +288,11 @@ impl Bucket {
             let key = self.whole(key);
             let parts = key
                 .split('/')
-                .map(|part| utf8_percent_encode(part, KEPT).to_string());
+                .map(|part| utf8_percent_encode(part, UNESCAPED).to_string());
             let path = parts.fold(url.path().to_owned(), |path, part| path + "/" + &part);
             url.set_path(&path);
         }
-        let encoded = |text: &str| utf8_percent_encode(text, KEPT).to_string();
+        let encoded = |text: &str| utf8_percent_encode(text, UNESCAPED).to_string();
         let query = query
             .iter()
             .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));

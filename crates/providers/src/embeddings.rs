@@ -129,7 +129,7 @@ impl From<EmbeddingError> for Failed {
 }
 
 impl OpenAiEmbeddings {
-    async fn ask<T: Serialize + Sync>(&self, input: &[T]) -> Result<Vec<Vec<f32>>, Failed> {
+    async fn request<T: Serialize + Sync>(&self, input: &[T]) -> Result<Vec<Vec<f32>>, Failed> {
         let mut request = self.client.post(self.url.clone()).json(&RequestBody {
             model: &self.wire_model,
             input,
@@ -156,7 +156,7 @@ impl OpenAiEmbeddings {
     async fn insist(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbeddingError> {
         let mut waits = WAITS.into_iter();
         loop {
-            let asked = timeout(TRY_LIMIT, self.ask(texts)).await;
+            let asked = timeout(TRY_LIMIT, self.request(texts)).await;
             let failed = match asked.unwrap_or_else(|_| Err(EmbeddingError::Timeout.into())) {
                 Ok(vectors) => return Ok(vectors),
                 Err(failed) => failed,
@@ -183,7 +183,7 @@ impl Embeddings for OpenAiEmbeddings {
 
     async fn embed_question(&self, question: &str) -> Result<Vec<f32>, EmbeddingError> {
         let input = [question];
-        let asked = timeout(QUESTION_LIMIT, self.ask(&input)).await;
+        let asked = timeout(QUESTION_LIMIT, self.request(&input)).await;
         let vectors = asked
             .map_err(|_| EmbeddingError::Timeout)?
             .map_err(|failed| failed.error)?;

@@ -127,7 +127,7 @@ impl LegacyProvider for SimulatedLegacy {
         let control = CallControl::new();
         self.0.state.lock().add(call.reference, control.clone())?;
         let provider = self.0.clone();
-        tokio::spawn(async move { provider.hold(&agent, call, control).await }.boxed());
+        tokio::spawn(async move { provider.run_call(&agent, call, control).await }.boxed());
         Ok(None)
     }
 
@@ -222,7 +222,12 @@ impl State {
 }
 
 impl Provider {
-    async fn hold(self: Arc<Self>, agent: &LegacyAgent, call: LegacyCall, control: CallControl) {
+    async fn run_call(
+        self: Arc<Self>,
+        agent: &LegacyAgent,
+        call: LegacyCall,
+        control: CallControl,
+    ) {
         let reference = call.reference;
         let persona = Arc::new(persona(agent, &call));
         let session = Session {
@@ -271,7 +276,7 @@ impl Provider {
                 ended_at,
                 summary: summary.unwrap_or_default(),
                 recorded: matches!(outcome, CallOutcome::Completed(_)),
-                is_told: true,
+                is_final: true,
             });
         });
     }

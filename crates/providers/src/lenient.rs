@@ -14,16 +14,16 @@ pub(crate) struct Lenient<T>(pub(crate) T);
 impl<'de, T: DeserializeOwned + Default> Deserialize<'de> for Lenient<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(from)?;
-        let told: Result<Option<T>, _> = serde_json::from_str(raw.get());
+        let parsed: Result<Option<T>, _> = serde_json::from_str(raw.get());
         // The error message may contain what a person said.
-        let told = told.inspect_err(|error| {
+        let parsed = parsed.inspect_err(|error| {
             if error.is_syntax() {
                 tracing::warn!("a value that a provider told cannot be read, and is left out");
             } else {
                 tracing::debug!("a value that a provider told is of another type, and is left out");
             }
         });
-        Ok(Self(told.unwrap_or_default().unwrap_or_default()))
+        Ok(Self(parsed.unwrap_or_default().unwrap_or_default()))
     }
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Text(pub(crate) Option<String>);
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let Lenient(text) = Lenient::<Option<String>>::deserialize(from)?;
-        Ok(Self(text.and_then(|text| said(without_nul(text)))))
+        Ok(Self(text.and_then(|text| non_empty(without_nul(text)))))
     }
 }
 
@@ -47,7 +47,7 @@ impl Id {
     pub(crate) fn of_value(value: Value) -> Option<String> {
         match value {
             Value::String(text) if !text.contains(['\0', char::REPLACEMENT_CHARACTER]) => {
-                said(text)
+                non_empty(text)
             }
             _ => None,
         }
@@ -104,7 +104,7 @@ pub(crate) fn without_nul(mut text: String) -> String {
 }
 
 /// Trims a text; `None` if it is empty.
-pub(crate) fn said(text: String) -> Option<String> {
+pub(crate) fn non_empty(text: String) -> Option<String> {
     match text.trim() {
         "" => None,
         trimmed if trimmed.len() == text.len() => Some(text),

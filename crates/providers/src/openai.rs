@@ -249,11 +249,11 @@ impl Answer {
             }
         }
         .map_err(|_| ModelError::Protocol("it is no event stream"))?;
-        found.iter().try_for_each(|data| self.take(data))
+        found.iter().try_for_each(|data| self.handle(data))
     }
 
     /// Handles the data of one event; an empty one stands for the end of the stream.
-    fn take(&mut self, data: &str) -> Result<(), ModelError> {
+    fn handle(&mut self, data: &str) -> Result<(), ModelError> {
         match data.trim() {
             _ if self.finished => return Ok(()),
             "" => return Err(ModelError::Protocol("it broke off")),
@@ -272,7 +272,7 @@ impl Answer {
                 self.ready.push_back(ModelDelta::Text(text));
             }
             for part in delta.tool_calls.into_iter().flatten() {
-                self.calls.take(part)?;
+                self.calls.add(part)?;
                 self.ready.push_back(ModelDelta::Working);
             }
             if choice.finish_reason.is_some() {

@@ -95,7 +95,7 @@ impl MemoryStore {
     }
 
     /// The answer that [`MemoryStore::take`] would give; takes no token.
-    pub fn look(&self, key: Key, quota: Quota, now_us: i64) -> Decision {
+    pub fn peek(&self, key: Key, quota: Quota, now_us: i64) -> Decision {
         let hash = self.seeds.hash(key);
         self.shard(hash).decide(hash, key, now_us, |state, now_us| {
             gcra::decide(Some(state.tat_us), quota, now_us)

@@ -62,7 +62,7 @@ impl RedisStore {
     pub fn connect(url: &str) -> Result<Self, InvalidUrl> {
         let client = link::client(url).map_err(InvalidUrl)?;
         Ok(Self {
-            link: Link::keep(client, scripts::SERVER_CLOCK),
+            link: Link::connect(client, scripts::SERVER_CLOCK),
             refusals: Refusals::default(),
             #[cfg(test)]
             clock: None,
@@ -174,7 +174,7 @@ impl RedisStore {
         keys: &[&str],
         numbers: &[i64],
     ) -> Result<T> {
-        self.link.ask(script, keys, numbers).await
+        self.link.run(script, keys, numbers).await
     }
 
     #[cfg(not(test))]

@@ -88,7 +88,7 @@ impl Providers {
         let ambient = conversation.audio.ambient.as_deref();
         let endpointing = u64::try_from(turns.endpointing_ms).unwrap_or(0);
         Ok(SpokenSettings {
-            hearings: within_reach(recognizers).map_err(SpeechUnavailable::NoRecognizer)?,
+            recognizers: within_reach(recognizers).map_err(SpeechUnavailable::NoRecognizer)?,
             voices: within_reach(voices).map_err(SpeechUnavailable::NoSynthesizer)?,
             endpointing: Duration::from_millis(endpointing),
             screens: direction == Direction::Outbound && turns.voicemail != Voicemail::Ignore,

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::endpoint::Shared;
 use crate::gate::Guest;
-use crate::inbound::Known;
+use crate::inbound::NameReservation;
 use crate::outcome::Failure;
 use crate::saved;
 
@@ -222,7 +222,7 @@ pub(crate) enum Command {
 /// The last session descriptions of both sides.
 #[derive(Default)]
 pub(crate) struct Descriptions {
-    pub(crate) shared_number: Option<String>,
+    pub(crate) ours: Option<String>,
     pub(crate) theirs: Option<String>,
 }
 
@@ -235,7 +235,7 @@ pub(crate) struct Live {
     pub(crate) commands: mpsc::UnboundedReceiver<Command>,
     pub(crate) descriptions: Arc<Mutex<Descriptions>>,
     /// Set for incoming calls.
-    pub(crate) known: Option<Known>,
+    pub(crate) known: Option<NameReservation>,
     events: mpsc::Sender<SipEvent>,
     guests: Vec<Guest>,
     progress: Option<mpsc::Sender<u16>>,
@@ -276,7 +276,7 @@ impl Live {
     }
 
     /// Sends an event to the owner; `false` if the owner is gone or its channel is full.
-    pub(crate) fn tell(&self, event: SipEvent) -> bool {
+    pub(crate) fn report(&self, event: SipEvent) -> bool {
         self.events.try_send(event).is_ok()
     }
 
@@ -304,7 +304,7 @@ impl Live {
                 },
                 state = self.states.recv() => match state {
                     Some(DialogState::Terminated(..)) | None => {
-                        self.tell(SipEvent::Hangup);
+                        self.report(SipEvent::Hangup);
                         break None;
                     }
                     Some(state) => if !self.handle(state) {
@@ -320,7 +320,7 @@ impl Live {
     }
 
     /// Passes the carrier's progress report of a transfer on.
-    pub(crate) fn transfer_told(&mut self, code: u16) {
+    pub(crate) fn transfer_progress(&mut self, code: u16) {
         if let Some(progress) = &self.progress {
             let _ = progress.try_send(code);
         }

@@ -21,7 +21,7 @@ impl MessageInspector for Challenges {
             }
         }
         if let SipMessage::Response(response) = &mut message {
-            say_when_to_come_again(response);
+            add_retry_after(response);
         }
         message
     }
@@ -39,7 +39,7 @@ impl MessageInspector for Challenges {
 }
 
 /// Adds `Retry-After` to a 503 (RFC 3261 §21.5.4): without it, carriers mark the whole trunk as broken.
-fn say_when_to_come_again(response: &mut Response) {
+fn add_retry_after(response: &mut Response) {
     let says = |header: &Header| matches!(header, Header::RetryAfter(_));
     if response.status_code == StatusCode::ServiceUnavailable && !response.headers.iter().any(says)
     {

@@ -26,15 +26,15 @@ impl Live {
             DialogState::Info(_, request, handle) => match digit(&request) {
                 Ok(digit) => {
                     answer(handle, StatusCode::OK, Vec::new());
-                    return digit.is_none_or(|digit| self.tell(SipEvent::Digit(digit)));
+                    return digit.is_none_or(|digit| self.report(SipEvent::Digit(digit)));
                 }
-                Err(NotKnown) => answer(handle, StatusCode::UnsupportedMediaType, Vec::new()),
+                Err(UnknownBody) => answer(handle, StatusCode::UnsupportedMediaType, Vec::new()),
             },
             DialogState::Options(_, _, handle) => answer(handle, StatusCode::OK, capabilities()),
             DialogState::Notify(_, request, handle) => {
                 answer(handle, StatusCode::OK, Vec::new());
                 if let Some(code) = sipfrag(&request) {
-                    self.transfer_told(code);
+                    self.transfer_progress(code);
                 }
             }
             // The other side must not redirect our calls.
@@ -58,18 +58,18 @@ impl Live {
         let mut headers = vec![Header::Allow(ALLOW.into())];
         headers.extend(session_timer(request));
         let offer = sdp(request, &request.body);
-        let shared_number = {
+        let ours = {
             let known = self.descriptions.lock();
             let unchanged = offer.is_none() || known.theirs == offer;
-            unchanged.then(|| known.shared_number.clone())
+            unchanged.then(|| known.ours.clone())
         };
-        match (offer, shared_number) {
+        match (offer, ours) {
             // A session refresh (RFC 4028) without a session description.
             (None, Some(_)) if request.method == Method::Update => {
                 answer(handle, StatusCode::OK, headers);
             }
             // The same offer as before, or none: our last description stays valid, and is sent.
-            (_, Some(Some(shared_number))) => answer_with(handle, headers, shared_number),
+            (_, Some(Some(ours))) => answer_with(handle, headers, ours),
             (None, _) => answer(handle, StatusCode::NotAcceptableHere, Vec::new()),
             (Some(offer), _) => {
                 let (reply, answered) = oneshot::channel::<String>();
@@ -78,13 +78,13 @@ impl Live {
                 tokio::spawn(
                     async move {
                         match timeout(OFFER_PATIENCE, answered).await {
-                            Ok(Ok(shared_number)) => {
+                            Ok(Ok(ours)) => {
                                 {
                                     let mut known = descriptions.lock();
-                                    known.shared_number = Some(shared_number.clone());
+                                    known.ours = Some(ours.clone());
                                     known.theirs = Some(theirs);
                                 }
-                                answer_with(handle, headers, shared_number);
+                                answer_with(handle, headers, ours);
                             }
                             Ok(Err(_)) | Err(_) => {
                                 answer(handle, StatusCode::NotAcceptableHere, Vec::new());
@@ -93,7 +93,7 @@ impl Live {
                     }
                     .boxed(),
                 );
-                return self.tell(SipEvent::Renegotiated {
+                return self.report(SipEvent::Renegotiated {
                     offer,
                     reply: Reply(reply),
                 });
@@ -142,11 +142,11 @@ pub(crate) fn sdp(message: &impl HasHeaders, body: &[u8]) -> Option<String> {
 }
 
 /// A body that is neither a digit nor empty.
-struct NotKnown;
+struct UnknownBody;
 
 /// Parses the key of an INFO, as `application/dtmf-relay` (`Signal=5`) or `application/dtmf` (`5`). An empty body is a
 /// keep-alive.
-fn digit(request: &Request) -> Result<Option<char>, NotKnown> {
+fn digit(request: &Request) -> Result<Option<char>, UnknownBody> {
     let body = String::from_utf8_lossy(&request.body);
     let body = body.trim();
     if body.is_empty() {
@@ -163,7 +163,7 @@ fn digit(request: &Request) -> Result<Option<char>, NotKnown> {
             .find(|(name, _)| name.trim().eq_ignore_ascii_case("signal"))
             .map(|(_, value)| value.trim()),
         Some("application/dtmf") => Some(body),
-        _ => return Err(NotKnown),
+        _ => return Err(UnknownBody),
     };
     let key = match signal {
         Some("10") => '*',
@@ -172,11 +172,11 @@ fn digit(request: &Request) -> Result<Option<char>, NotKnown> {
             .chars()
             .next()
             .map_or(' ', |key| key.to_ascii_uppercase()),
-        Some(_) | None => return Err(NotKnown),
+        Some(_) | None => return Err(UnknownBody),
     };
     match key {
         '0'..='9' | '*' | '#' | 'A'..='D' => Ok(Some(key)),
-        _ => Err(NotKnown),
+        _ => Err(UnknownBody),
     }
 }
 
@@ -279,8 +279,8 @@ mod tests {
         );
         let theirs = "Supported: 100rel, timer\r\nSession-Expires: 1800;refresher=uac\r\n";
         assert_eq!(named(theirs), agreed);
-        let shared_number = "Supported: timer\r\nSession-Expires: 1800;refresher=uas\r\n";
-        assert!(named(shared_number).is_empty());
+        let ours = "Supported: timer\r\nSession-Expires: 1800;refresher=uas\r\n";
+        assert!(named(ours).is_empty());
         assert!(named("Session-Expires: 1800\r\n").is_empty());
         assert!(named("Supported: timer\r\nSession-Expires: soon\r\n").is_empty());
     }

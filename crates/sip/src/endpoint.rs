@@ -21,12 +21,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::SipCall;
 use crate::challenge::Challenges;
-use crate::gate::{Door, Gate};
-use crate::health::{Health, NoAnswer, asked, watch};
+use crate::gate::{Gate, GateInspector};
+use crate::health::{Health, NoAnswer, probe, watch};
 use crate::inbound::{CallName, Incoming, accept};
 use crate::listen::{StartError, check, listen, opened};
 use crate::outbound;
-use crate::reach::{Way, same_family};
+use crate::reach::{Route, same_family};
 use crate::saved::{self, EndError};
 use crate::settings::{SipSettings, Timers, Transport};
 use crate::trunk::Trunk;
@@ -67,7 +67,7 @@ pub(crate) struct Shared {
 /// A trunk and its state.
 pub(crate) struct TrunkState {
     pub(crate) trunk: Trunk,
-    pub(crate) way: Way,
+    pub(crate) route: Route,
     pub(crate) health: Health,
 }
 
@@ -137,7 +137,7 @@ impl SipTrunks {
             .with_transport_layer(transports)
             .with_cancel_token(stop.child_token())
             .with_inspector(Box::new(Challenges))
-            .with_transport_inspector(Box::new(Door(Arc::clone(&gate))))
+            .with_transport_inspector(Box::new(GateInspector(Arc::clone(&gate))))
             .with_option(EndpointOption {
                 t1: settings.timers.t1,
                 t1x64: settings.timers.t1 * 64,
@@ -204,10 +204,10 @@ impl SipTrunks {
 
     /// Sends an OPTIONS to a trunk's carrier and returns the status of its answer, whatever it is. Returns [`NoAnswer`]
     /// if there is none.
-    pub async fn ask(&self, trunk: &str) -> Result<u16, NoAnswer> {
+    pub async fn probe(&self, trunk: &str) -> Result<u16, NoAnswer> {
         let index = self.shared.trunk(trunk);
         let index = index.map_err(|_| NoAnswer::UnknownTrunk(trunk.to_owned()))?;
-        asked(&self.shared, index).await
+        probe(&self.shared, index).await
     }
 
     /// Returns the listeners' addresses as others see them.
@@ -245,7 +245,7 @@ impl TrunkState {
     fn new(trunk: Trunk) -> Self {
         Self {
             trunk,
-            way: Way::default(),
+            route: Route::default(),
             health: Health::default(),
         }
     }
@@ -295,7 +295,7 @@ impl Shared {
     /// Our address for a transport; for a connection that we opened, the first listener's.
     pub(crate) fn our_address(&self, transport: sip::Transport) -> SipAddr {
         let listeners = self.listeners();
-        let shared_number = listeners
+        let ours = listeners
             .iter()
             .find(|address| address.r#type == Some(transport))
             .or(listeners.first())
@@ -303,7 +303,7 @@ impl Shared {
             .unwrap_or_default();
         SipAddr {
             r#type: Some(transport),
-            ..shared_number
+            ..ours
         }
     }
 

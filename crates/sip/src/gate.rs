@@ -47,7 +47,7 @@ impl Gate {
     }
 
     /// Adds a current address of a trunk's server.
-    pub(crate) fn learn(&self, trunk: usize, address: IpAddr) {
+    pub(crate) fn add_address(&self, trunk: usize, address: IpAddr) {
         let mut server = self.trunks[trunk].server.lock();
         let address = address.to_canonical();
         server.retain(|known| *known != address);
@@ -65,7 +65,7 @@ impl Gate {
     }
 
     /// Whether an address belongs to a trunk, or to a call in progress.
-    fn knows(&self, address: IpAddr) -> bool {
+    fn is_known(&self, address: IpAddr) -> bool {
         self.trunk_of(address).is_some() || self.guests.lock().contains_key(&address.to_canonical())
     }
 
@@ -76,7 +76,7 @@ impl Gate {
 
     /// Whether messages from an address are parsed.
     pub(crate) fn reads(&self, address: IpAddr) -> bool {
-        self.open || self.knows(address)
+        self.open || self.is_known(address)
     }
 
     /// Admits an address for the duration of a call.
@@ -105,7 +105,7 @@ impl Gate {
         match message {
             SipMessage::Response(_) => true,
             SipMessage::Request(request) => {
-                self.knows(from)
+                self.is_known(from)
                     || (self.open && (request.method == Method::Ack || opens_dialog(request)))
             }
         }
@@ -174,10 +174,10 @@ impl Drop for Guest {
 }
 
 /// Applies the gate after the transports, before any answer is sent.
-pub(crate) struct Door(pub(crate) Arc<Gate>);
+pub(crate) struct GateInspector(pub(crate) Arc<Gate>);
 
 #[async_trait]
-impl TransportEventInspector for Door {
+impl TransportEventInspector for GateInspector {
     async fn handle(&self, event: TransportEvent) -> Option<TransportEvent> {
         match &event {
             TransportEvent::Incoming(message, _, from) => {
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn trunks_are_heard_and_strangers_are_not() {
         let gate = Gate::new([vec!["192.0.2.0/24".parse().unwrap()], Vec::new()], false);
-        gate.learn(1, "::ffff:203.0.113.9".parse().unwrap());
+        gate.add_address(1, "::ffff:203.0.113.9".parse().unwrap());
         assert_eq!(gate.trunk_of(CARRIER), Some(0));
         assert_eq!(gate.trunk_of("203.0.113.9".parse().unwrap()), Some(1));
         assert!(gate.reads(CARRIER) && !gate.reads(GATEWAY));

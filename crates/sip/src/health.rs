@@ -78,24 +78,24 @@ pub(crate) async fn watch(shared: Arc<Shared>, trunk: usize) {
 
 /// Whether the carrier answers an OPTIONS, with any status of its own.
 async fn answers(shared: &Arc<Shared>, trunk: usize) -> bool {
-    asked(shared, trunk).await.is_ok()
+    probe(shared, trunk).await.is_ok()
 }
 
 /// The carrier's status for an OPTIONS.
-pub(crate) async fn asked(shared: &Arc<Shared>, trunk: usize) -> Result<u16, NoAnswer> {
-    match timeout(shared.timers.keep_alive, ask(shared, trunk)).await {
+pub(crate) async fn probe(shared: &Arc<Shared>, trunk: usize) -> Result<u16, NoAnswer> {
+    match timeout(shared.timers.keep_alive, send_probe(shared, trunk)).await {
         Ok(Ok(Some(status))) => Ok(status),
         Ok(Err(error)) => Err(NoAnswer::Unreachable(error.to_string())),
         Ok(Ok(None)) | Err(_) => Err(NoAnswer::Silence),
     }
 }
 
-async fn ask(shared: &Arc<Shared>, trunk: usize) -> Result<Option<u16>, Unreachable> {
+async fn send_probe(shared: &Arc<Shared>, trunk: usize) -> Result<Option<u16>, Unreachable> {
     let destination = reach(shared, trunk).await?;
-    Ok(question(shared, trunk, destination).await)
+    Ok(send_options(shared, trunk, destination).await)
 }
 
-async fn question(shared: &Arc<Shared>, trunk: usize, destination: SipAddr) -> Option<u16> {
+async fn send_options(shared: &Arc<Shared>, trunk: usize, destination: SipAddr) -> Option<u16> {
     let state = &shared.trunks[trunk];
     let transport = sip::Transport::from(state.trunk.transport);
     let via = shared

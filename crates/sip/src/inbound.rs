@@ -99,7 +99,7 @@ impl Incoming {
 }
 
 /// Reserves the name of an incoming call while it lasts.
-pub(crate) struct Known {
+pub(crate) struct NameReservation {
     shared: Arc<Shared>,
     name: CallName,
 }
@@ -107,7 +107,7 @@ pub(crate) struct Known {
 /// The Call-ID and the caller's tag.
 pub(crate) type CallName = (String, String);
 
-impl Known {
+impl NameReservation {
     /// `None` if a call of this name exists.
     fn note(shared: &Arc<Shared>, name: CallName) -> Option<Self> {
         shared.came_in.lock().insert(name.clone()).then(|| Self {
@@ -124,7 +124,7 @@ fn name(request: &Request) -> Option<CallName> {
     Some((call_id.value().to_owned(), tag.value().to_owned()))
 }
 
-impl Drop for Known {
+impl Drop for NameReservation {
     fn drop(&mut self) {
         self.shared.came_in.lock().remove(&self.name);
     }
@@ -237,7 +237,7 @@ fn offer(shared: &Arc<Shared>, mut invite: Transaction, trunk: usize, guest: Opt
     let Some(name) = name(request) else {
         return refuse(invite, StatusCode::BadRequest, Vec::new());
     };
-    let Some(known) = Known::note(shared, name) else {
+    let Some(known) = NameReservation::note(shared, name) else {
         return refuse(invite, StatusCode::LoopDetected, Vec::new());
     };
     let contact = invite
@@ -311,7 +311,7 @@ async fn ring(mut live: Live) -> Option<Live> {
                     }
                     Some(Command::Answer(sdp)) => {
                         answered = true;
-                        live.descriptions.lock().shared_number = Some(sdp.clone());
+                        live.descriptions.lock().ours = Some(sdp.clone());
                         let mut headers = vec![Header::Allow(ALLOW.into())];
                         headers.push(Header::ContentType(SDP.into()));
                         let _ = live.dialog.accept(Some(headers), Some(sdp.into_bytes()));
@@ -345,12 +345,12 @@ async fn ring(mut live: Live) -> Option<Live> {
                     if sdp.is_some() {
                         live.descriptions.lock().theirs.clone_from(&sdp);
                     }
-                    live.tell(SipEvent::Answered { sdp });
+                    live.report(SipEvent::Answered { sdp });
                     return Some(live);
                 }
                 // The caller gave up, or never confirmed our answer; then the stack has already sent a BYE.
                 Some(DialogState::Terminated(..)) | None => {
-                    live.tell(SipEvent::Hangup);
+                    live.report(SipEvent::Hangup);
                     end(&live);
                     return None;
                 }
@@ -358,7 +358,7 @@ async fn ring(mut live: Live) -> Option<Live> {
             },
             () = &mut limit, if !answered => {
                 let _ = live.dialog.reject(Some(StatusCode::TemporarilyUnavailable), None);
-                live.tell(SipEvent::Hangup);
+                live.report(SipEvent::Hangup);
                 end(&live);
                 return None;
             }

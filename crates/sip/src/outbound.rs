@@ -57,7 +57,7 @@ pub(crate) async fn call(
         .map_err(|_| CallError::Malformed(name()))?;
     info!(%handle, trunk = state.trunk.name, "calling");
     let (call, live) = Live::new(shared, trunk, dialog, states);
-    live.descriptions.lock().shared_number = Some(invite.offer);
+    live.descriptions.lock().ours = Some(invite.offer);
     tokio::spawn(
         async move {
             let setup = Setup { live, sent };
@@ -126,7 +126,7 @@ impl Setup {
                                 code: response.status_code.code(),
                                 sdp: sdp(&response, &response.body),
                             };
-                            if !self.live.tell(event) {
+                            if !self.live.report(event) {
                                 self.withdraw(heard, None);
                                 return None;
                             }
@@ -142,7 +142,7 @@ impl Setup {
                     } else {
                         FailureReason::CarrierError
                     };
-                    self.fail(Failure::shared_number(reason));
+                    self.fail(Failure::local(reason));
                     self.withdraw(heard, None);
                     return None;
                 }
@@ -158,16 +158,19 @@ impl Setup {
                 let sdp = sdp(&response, &response.body);
                 self.live.descriptions.lock().theirs.clone_from(&sdp);
                 // An owner that is gone has sent a command, or sends it when its channel is dropped.
-                self.live.tell(SipEvent::Answered { sdp });
+                self.live.report(SipEvent::Answered { sdp });
                 Some((self.live, id))
             }
             Some(Ok((_, Some(response)))) => {
-                self.fail(Failure::told(response.status_code.code(), &response));
+                self.fail(Failure::from_response(
+                    response.status_code.code(),
+                    &response,
+                ));
                 None
             }
             // The stack's own error text may contain numbers.
             Some(Ok((_, None)) | Err(_)) | None => {
-                self.fail(Failure::shared_number(FailureReason::CarrierError));
+                self.fail(Failure::local(FailureReason::CarrierError));
                 None
             }
         }
@@ -181,7 +184,7 @@ impl Setup {
             cause,
         } = failure;
         info!(trunk, %reason, code, cause, "not answered");
-        self.live.tell(SipEvent::Failed(failure));
+        self.live.report(SipEvent::Failed(failure));
     }
 
     /// Gives up the call in the background: the phone stops ringing, and a late answer is ended.

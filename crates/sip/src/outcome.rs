@@ -16,7 +16,7 @@ pub struct Failure {
 
 impl Failure {
     /// A failure that we detected, not the carrier.
-    pub(crate) const fn shared_number(reason: FailureReason) -> Self {
+    pub(crate) const fn local(reason: FailureReason) -> Self {
         Self {
             reason,
             code: None,
@@ -25,7 +25,7 @@ impl Failure {
     }
 
     /// The failure that a final response means.
-    pub(crate) fn told(code: u16, response: &impl HasHeaders) -> Self {
+    pub(crate) fn from_response(code: u16, response: &impl HasHeaders) -> Self {
         Self {
             reason: failure_reason(code),
             code: Some(code),

@@ -31,7 +31,7 @@ pub(crate) enum Unreachable {
 
 /// The address and connection of a trunk.
 #[derive(Default)]
-pub(crate) struct Way {
+pub(crate) struct Route {
     address: Mutex<Option<(SocketAddr, Instant)>>,
     encrypted: tokio::sync::Mutex<Option<(SocketAddr, TlsConnection)>>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Way {
 /// The destination of requests to a trunk, with an open connection if its transport needs one.
 pub(crate) async fn reach(shared: &Shared, trunk: usize) -> Result<SipAddr, Unreachable> {
     let address = resolve(shared, trunk).await?;
-    shared.gate.learn(trunk, address.ip());
+    shared.gate.add_address(trunk, address.ip());
     let transport = shared.trunks[trunk].trunk.transport;
     let destination = SipAddr::new(transport.into(), address.into());
     match transport {
@@ -64,7 +64,7 @@ async fn resolve(shared: &Shared, trunk: usize) -> Result<SocketAddr, Unreachabl
         Host::IpAddr(address) => return Ok(SocketAddr::new(*address, port)),
         Host::Domain(name) => name.0.as_str(),
     };
-    let known = *state.way.address.lock();
+    let known = *state.route.address.lock();
     if let Some((address, since)) = known
         && since.elapsed() < FRESH
     {
@@ -78,7 +78,7 @@ async fn resolve(shared: &Shared, trunk: usize) -> Result<SocketAddr, Unreachabl
     };
     match (found, known) {
         (Some(address), _) => {
-            *state.way.address.lock() = Some((address, Instant::now()));
+            *state.route.address.lock() = Some((address, Instant::now()));
             Ok(address)
         }
         // After a failed lookup the previous address is better than none.
@@ -95,7 +95,7 @@ async fn connect_tls(
     destination: &SipAddr,
 ) -> Result<(), Unreachable> {
     let state = &shared.trunks[trunk];
-    let mut open = state.way.encrypted.lock().await;
+    let mut open = state.route.encrypted.lock().await;
     let alive = open.as_ref().is_some_and(|(to, connection)| {
         *to == address
             && connection

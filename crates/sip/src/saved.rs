@@ -68,14 +68,14 @@ impl Dialog {
         let from = snapshot.from.clone().with_tag(from_tag.clone().into());
         let to = snapshot.to.clone().with_tag(to_tag.clone().into());
         // In a new dialog, `From` is the caller.
-        let (shared_number, theirs) = match snapshot.role {
+        let (ours, theirs) = match snapshot.role {
             TransactionRole::Client => (from.to_string(), to.to_string()),
             TransactionRole::Server => (to.to_string(), from.to_string()),
         };
         Self {
             trunk: trunk.to_owned(),
             call_id: snapshot.id.call_id.clone(),
-            from: shared_number,
+            from: ours,
             to: theirs,
             target: snapshot.remote_uri.to_string(),
             routes: snapshot

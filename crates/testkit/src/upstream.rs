@@ -17,7 +17,7 @@ const REQUEST_BYTES: usize = 32 * 1024 * 1024;
 
 /// A request as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct ReceivedRequest {
     /// In upper case.
     pub method: String,
     /// The target without its query, as sent.
@@ -30,7 +30,7 @@ pub struct Asked {
     pub body: Vec<u8>,
 }
 
-impl Asked {
+impl ReceivedRequest {
     /// The first header with this lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
@@ -152,11 +152,11 @@ struct Planned {
 
 #[derive(Default)]
 struct State {
-    asked: Vec<Asked>,
+    asked: Vec<ReceivedRequest>,
     planned: Vec<Planned>,
 }
 
-type Handler = dyn Fn(&Asked) -> Answer + Send + Sync;
+type Handler = dyn Fn(&ReceivedRequest) -> Answer + Send + Sync;
 
 /// A server on a local port, until it is dropped or stopped.
 pub struct Upstream {
@@ -170,7 +170,9 @@ impl Upstream {
     ///
     /// # Panics
     /// If no port is free.
-    pub async fn start(handler: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+    pub async fn start(
+        handler: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
         let listener = listener.unwrap_or_else(|error| panic!("a port: {error}"));
         let address = listener.local_addr();
@@ -228,12 +230,12 @@ impl Upstream {
     }
 
     /// Every request, in order of arrival.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<ReceivedRequest> {
         self.state.lock().asked.clone()
     }
 
     /// Every request with this method (`*`: any) and path prefix.
-    pub fn asked_of(&self, method: &str, path_prefix: &str) -> Vec<Asked> {
+    pub fn asked_of(&self, method: &str, path_prefix: &str) -> Vec<ReceivedRequest> {
         let mut asked = self.asked();
         asked.retain(|asked| is_of(asked, method, path_prefix));
         asked
@@ -251,13 +253,13 @@ impl Drop for Upstream {
     }
 }
 
-fn is_of(asked: &Asked, method: &str, path_prefix: &str) -> bool {
+fn is_of(asked: &ReceivedRequest, method: &str, path_prefix: &str) -> bool {
     (method == "*" || asked.method == method) && asked.path.starts_with(path_prefix)
 }
 
 impl State {
     /// Records a request, and returns its fault.
-    fn take(&mut self, asked: &Asked) -> Option<Fault> {
+    fn take(&mut self, asked: &ReceivedRequest) -> Option<Fault> {
         self.asked.push(asked.clone());
         let of = |planned: &Planned| is_of(asked, &planned.method, &planned.path_prefix);
         let at = self
@@ -349,7 +351,7 @@ async fn send(socket: &mut TcpStream, answer: &Answer, cut: bool) -> std::io::Re
 }
 
 /// The next request of a connection; `read` keeps the bytes after it.
-async fn next(socket: &mut TcpStream, read: &mut Vec<u8>) -> Option<Asked> {
+async fn next(socket: &mut TcpStream, read: &mut Vec<u8>) -> Option<ReceivedRequest> {
     let head_ends = loop {
         // A TLS handshake: like any plain server, it closes the connection.
         if read.first() == Some(&0x16) {
@@ -380,7 +382,7 @@ async fn next(socket: &mut TcpStream, read: &mut Vec<u8>) -> Option<Asked> {
         exactly(socket, read, length).await?
     };
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-    Some(Asked {
+    Some(ReceivedRequest {
         method,
         path: path.to_owned(),
         query: query.to_owned(),

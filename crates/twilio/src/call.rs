@@ -27,12 +27,12 @@ const BUSY_WAIT: Duration = Duration::from_secs(1);
 const QUEUED_AT_MOST: Duration = Duration::from_secs(120);
 
 /// How often to poll an unanswered call, because a callback may have been lost.
-const ASK_EVERY: Duration = Duration::from_secs(10);
+const POLL_EVERY: Duration = Duration::from_secs(10);
 
 /// How many times in a row Twilio may return 404 for a call before it counts as lost, and the delay between tries. A
 /// new call may not be visible on all of Twilio's servers at once.
 const FORGOTTEN_AT_MOST: u32 = 3;
-const ASK_AGAIN: Duration = Duration::from_secs(5);
+const POLL_AGAIN: Duration = Duration::from_secs(5);
 
 /// How long the audio of an answered call may take to begin.
 const SOUND_WITHIN: Duration = Duration::from_secs(8);
@@ -56,7 +56,7 @@ const MOST_BEHIND: u32 = 5;
 const END_AGAIN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
 
 /// A pending request to place a call. It continues in the background once the call has appeared.
-type Asking = Pin<Box<dyn Future<Output = Result<String, TwilioError>> + Send>>;
+type Placing = Pin<Box<dyn Future<Output = Result<String, TwilioError>> + Send>>;
 
 /// The state of a call's task.
 pub(crate) struct Call {
@@ -153,7 +153,7 @@ impl Call {
         order: Order,
         taken: &mut oneshot::Sender<Result<(), DialError>>,
     ) -> Result<(), DialError> {
-        let Some(placed) = self.ask_for(order, taken).await else {
+        let Some(placed) = self.place_call(order, taken).await else {
             return Ok(());
         };
         match placed {
@@ -169,12 +169,12 @@ impl Call {
                 tracing::warn!(call = %self.line.handle, status, code, "Twilio refused a call");
                 Err(DialError::Refused(failure_of_code(status, code)))
             }
-            Err(TwilioError::Unknown) => self.look_out().await,
+            Err(TwilioError::Unknown) => self.await_call().await,
         }
     }
 
     /// Repeats the request until Twilio answers; `None` if the call appears before.
-    async fn ask_for(
+    async fn place_call(
         &mut self,
         order: Order,
         taken: &mut oneshot::Sender<Result<(), DialError>>,
@@ -182,16 +182,16 @@ impl Call {
         let (order, until) = (Arc::new(order), Instant::now() + PLACED_WITHIN);
         let mut hang_ups = self.line.hang_ups();
         loop {
-            let mut asking = self.asking(&order);
+            let mut placing = self.placing(&order);
             let answer = tokio::select! {
                 biased;
                 Some(signal) = self.signals.recv() => {
                     self.shows_itself(signal);
                     let (client, line) = (self.client().clone(), Arc::clone(&self.line));
-                    tokio::spawn(outrun(asking, client, line));
+                    tokio::spawn(outrun(placing, client, line));
                     return None;
                 }
-                answer = &mut asking => answer,
+                answer = &mut placing => answer,
             };
             let Err(TwilioError::RateLimited(asked)) = answer else {
                 return Some(answer);
@@ -215,14 +215,14 @@ impl Call {
         }
     }
 
-    fn asking(&self, order: &Arc<Order>) -> Asking {
+    fn placing(&self, order: &Arc<Order>) -> Placing {
         let (client, order) = (self.client().clone(), Arc::clone(order));
         Box::pin(async move { client.place(&order).await })
     }
 
     /// Waits for a call whose answer was lost. After a hangup request it does not wait: the call is ended when it
     /// appears.
-    async fn look_out(&mut self) -> Result<(), DialError> {
+    async fn await_call(&mut self) -> Result<(), DialError> {
         let (call, mut hang_ups) = (self.line.handle, self.line.hang_ups());
         tokio::select! {
             biased;
@@ -253,12 +253,12 @@ impl Call {
     async fn live(&mut self, shows_within: Duration) -> End {
         let mut hang_ups = self.line.hang_ups();
         let begun = Instant::now();
-        let mut asks = interval_at(begun + ASK_EVERY, ASK_EVERY);
-        asks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut polls = interval_at(begun + POLL_EVERY, POLL_EVERY);
+        polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.progress.fails_at = Some((begun + shows_within, FailureReason::CarrierError));
         // This signal came first.
         if let Some(signal) = self.progress.shown.take()
-            && let Some(end) = self.take(signal)
+            && let Some(end) = self.apply(signal)
         {
             return end;
         }
@@ -275,11 +275,11 @@ impl Call {
                 () = self.events.closed() => return End::Ours,
                 signal = self.signals.recv() => {
                     let Some(signal) = signal else { return End::Ours };
-                    if let Some(end) = self.take(signal) {
+                    if let Some(end) = self.apply(signal) {
                         return end;
                     }
                     if self.progress.forgotten > 0 {
-                        asks.reset_after(ASK_AGAIN);
+                        polls.reset_after(POLL_AGAIN);
                     }
                     if self.progress.started && !started {
                         deadline = Instant::now();
@@ -287,7 +287,7 @@ impl Call {
                 }
                 () = sleep_until(fails_at.unwrap_or(begun)), if fails_at.is_some() => {
                     let reason = self.progress.fails_at.map(|(_, reason)| reason);
-                    self.tell(AudioEvent::Failed(reason.unwrap_or(FailureReason::CarrierError)));
+                    self.report(AudioEvent::Failed(reason.unwrap_or(FailureReason::CarrierError)));
                     return End::Ours;
                 }
                 () = sleep_until(deadline), if started => {
@@ -301,13 +301,13 @@ impl Call {
                     self.tick(now);
                     deadline += FRAME_TIME;
                 }
-                _ = asks.tick(), if !started => self.ask(),
+                _ = polls.tick(), if !started => self.poll(),
             }
         }
     }
 
     /// Applies a signal; returns the end of the call, if it is one.
-    fn take(&mut self, signal: Signal) -> Option<End> {
+    fn apply(&mut self, signal: Signal) -> Option<End> {
         match signal {
             Signal::Status {
                 sid,
@@ -333,29 +333,29 @@ impl Call {
                 if self.progress.forgotten < FORGOTTEN_AT_MOST && !self.progress.started {
                     return None;
                 }
-                self.tell(AudioEvent::Failed(FailureReason::CarrierError));
+                self.report(AudioEvent::Failed(FailureReason::CarrierError));
                 // Ending a call that is gone does no harm.
                 Some(End::Ours)
             }
             Signal::Screened { sid, machine } => {
                 if self.line.is_of(&sid) && self.progress.machine.replace(machine).is_none() {
-                    self.tell_who_answered();
+                    self.report_screening();
                 }
                 None
             }
             Signal::Started { sid } => {
                 if !self.line.is_of(&sid) {
-                    self.tell(AudioEvent::Failed(FailureReason::CarrierError));
+                    self.report(AudioEvent::Failed(FailureReason::CarrierError));
                     return Some(End::Ours);
                 }
                 self.progress.started = true;
                 self.progress.fails_at = None;
-                self.tell(AudioEvent::Answered);
-                self.tell_who_answered();
+                self.report(AudioEvent::Answered);
+                self.report_screening();
                 None
             }
             Signal::Key(key) => {
-                self.tell(AudioEvent::Dtmf(key));
+                self.report(AudioEvent::Dtmf(key));
                 None
             }
             Signal::Stopped if self.line.is_handed_over() => {
@@ -366,18 +366,18 @@ impl Call {
                 None
             }
             Signal::Stopped => {
-                self.tell(AudioEvent::Hangup);
+                self.report(AudioEvent::Hangup);
                 Some(End::Over)
             }
             Signal::Gone => {
                 // If the call goes on, its audio is lost; if it is over, Twilio will report it.
                 let at = Instant::now() + EXPLAINED_WITHIN;
                 self.progress.fails_at = Some((at, FailureReason::AgentError));
-                self.ask();
+                self.poll();
                 None
             }
             Signal::Unusable { .. } => {
-                self.tell(AudioEvent::Failed(FailureReason::CarrierError));
+                self.report(AudioEvent::Failed(FailureReason::CarrierError));
                 Some(End::Ours)
             }
         }
@@ -397,12 +397,12 @@ impl Call {
             }
             CallStatus::InProgress => {}
             _ if self.progress.started => {
-                self.tell(AudioEvent::Hangup);
+                self.report(AudioEvent::Hangup);
                 return Some(End::Over);
             }
             status => {
                 tracing::info!(call = %self.line.handle, sip_code, "a call was not answered");
-                self.tell(AudioEvent::Failed(failure_of_status(status, sip_code)));
+                self.report(AudioEvent::Failed(failure_of_status(status, sip_code)));
                 return Some(End::Over);
             }
         }
@@ -413,23 +413,23 @@ impl Call {
         // From here on the session's ring limit applies.
         self.progress.fails_at = None;
         if !std::mem::replace(&mut self.progress.rang, true) {
-            self.tell(AudioEvent::Ringing);
+            self.report(AudioEvent::Ringing);
         }
     }
 
-    fn tell_who_answered(&self) {
+    fn report_screening(&self) {
         if let (true, Some(machine)) = (self.progress.started, self.progress.machine) {
-            self.tell(AudioEvent::Screened(machine));
+            self.report(AudioEvent::Screened(machine));
         }
     }
 
     /// An engine that lets events pile up is gone. Its call ends when the last receiver is dropped.
-    fn tell(&self, event: AudioEvent) {
+    fn report(&self, event: AudioEvent) {
         let _ = self.events.try_send(event);
     }
 
     /// Polls the call's status in the background.
-    fn ask(&self) {
+    fn poll(&self) {
         let Some(sid) = self.line.sid().map(str::to_owned) else {
             return;
         };
@@ -452,7 +452,7 @@ impl Call {
 
     /// Advances 20 ms.
     fn tick(&mut self, now: Instant) {
-        let (heard, lost) = self.line.inbox.lock().take();
+        let (heard, lost) = self.line.inbox.lock().pull();
         let said = {
             let mut queue = self.line.queue.lock();
             let stream_sid = self.line.stream_sid();
@@ -520,9 +520,9 @@ impl Call {
 
 /// Waits for the answer of a call that appeared before it. The id that appeared first is this call's. An answer with
 /// another id means a second call without an owner, which is hung up and logged.
-async fn outrun(asking: Asking, client: TwilioClient, line: Arc<Line>) {
+async fn outrun(placing: Placing, client: TwilioClient, line: Arc<Line>) {
     let call = line.handle;
-    match asking.await {
+    match placing.await {
         Ok(sid) if line.is_of(&sid) => {}
         Ok(sid) => match end(&client, &sid, false).await {
             Ok(()) => tracing::warn!(%call, "Twilio placed a second call, which is hung up"),

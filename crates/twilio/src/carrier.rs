@@ -90,7 +90,7 @@ impl Lines {
     }
 
     /// Whether a token belongs to this call. It can be used once.
-    pub(crate) fn take_token(&self, token: &str, line: &Arc<Line>) -> bool {
+    pub(crate) fn use_token(&self, token: &str, line: &Arc<Line>) -> bool {
         let mut tokens = self.tokens.lock();
         let is_its = tokens.get(token).is_some_and(|of| Arc::ptr_eq(of, line));
         if is_its {
@@ -269,7 +269,7 @@ impl TwilioCarrier {
     }
 
     /// Handles a verified form about a call.
-    fn told(&self, handle: CallHandle, kind: &str, form: &Form) {
+    fn handle_form(&self, handle: CallHandle, kind: &str, form: &Form) {
         let Some(sid) = form.get("CallSid").filter(|sid| is_sid(sid, "CA")) else {
             return;
         };
@@ -351,7 +351,7 @@ impl CarrierCallbacks for TwilioCarrier {
         let Some(form) = party.verified(&self.our_url, callback) else {
             return false;
         };
-        self.told(handle, kind, &form);
+        self.handle_form(handle, kind, &form);
         true
     }
 

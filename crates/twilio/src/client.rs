@@ -386,7 +386,7 @@ impl TwilioClient {
             return Err(TwilioError::Unknown);
         }
         if status == StatusCode::TOO_MANY_REQUESTS {
-            return Err(TwilioError::RateLimited(asked_wait(&answer)));
+            return Err(TwilioError::RateLimited(retry_after(&answer)));
         }
         let body = whole(answer).await;
         if status.is_success() {
@@ -411,7 +411,7 @@ fn refused(status: StatusCode, code: Option<u32>) -> TwilioError {
 }
 
 /// `Retry-After` in seconds.
-fn asked_wait(answer: &Response) -> Option<Duration> {
+fn retry_after(answer: &Response) -> Option<Duration> {
     let header = answer.headers().get(RETRY_AFTER)?;
     let seconds = header.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))

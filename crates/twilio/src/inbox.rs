@@ -1,7 +1,7 @@
 //! The customer's audio until the engine takes it.
 
 use offhook_media::codec::Codec;
-use offhook_media::jitter::{JitterBuffer, Sound, Taken};
+use offhook_media::jitter::{JitterBuffer, Pulled, Sound};
 use offhook_media::rtp::{Sequence, Timestamp};
 use offhook_media::{FRAME_SAMPLES, Frame, SILENCE};
 
@@ -40,10 +40,10 @@ impl Inbox {
     }
 
     /// The next 20 ms, and whether nothing came in time.
-    pub(crate) fn take(&mut self) -> (Frame, bool) {
-        match self.jitter.take() {
-            Taken::Sound(frame) => (frame, false),
-            Taken::Lost | Taken::Empty => (SILENCE, true),
+    pub(crate) fn pull(&mut self) -> (Frame, bool) {
+        match self.jitter.pull() {
+            Pulled::Sound(frame) => (frame, false),
+            Pulled::Lost | Pulled::Empty => (SILENCE, true),
         }
     }
 }
@@ -62,7 +62,7 @@ mod tests {
             for part in codes.chunks(size) {
                 assert!(inbox.put(part));
             }
-            (0..10).map(|_| inbox.take()).collect::<Vec<_>>()
+            (0..10).map(|_| inbox.pull()).collect::<Vec<_>>()
         };
         assert!(
             hear(160)
@@ -81,7 +81,7 @@ mod tests {
         for _ in 0..500 {
             assert!(inbox.put(&[0x55; MOST_CODES]));
         }
-        let waiting = (0..500).filter(|_| !inbox.take().1).count();
+        let waiting = (0..500).filter(|_| !inbox.pull().1).count();
         assert!(waiting <= 15, "{waiting}");
     }
 }

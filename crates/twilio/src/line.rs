@@ -194,7 +194,7 @@ impl Line {
     }
 
     /// Clears the audio that Twilio has not played.
-    fn take_back(&self) {
+    fn clear_unplayed(&self) {
         self.echoes.lock().clear();
         let clear = Text::Clear(stream::clear(self.stream_sid()));
         self.outbox
@@ -224,7 +224,7 @@ impl Playout for SpeechOutput {
         let mut queue = self.0.queue.lock();
         let behind = self.0.echoes.lock().behind(Instant::now());
         if queue.pause(behind) {
-            self.0.take_back();
+            self.0.clear_unplayed();
         }
     }
 
@@ -241,7 +241,7 @@ impl Playout for SpeechOutput {
         let behind = self.0.echoes.lock().behind(Instant::now());
         let (is_told, cleared) = queue.clear(behind);
         if is_told {
-            self.0.take_back();
+            self.0.clear_unplayed();
         }
         cleared
     }

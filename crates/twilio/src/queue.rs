@@ -29,7 +29,7 @@ pub(crate) struct Queue {
     sent: VecDeque<Sent>,
     /// A segment that was over before the sender learned of its end: it was finished only after all its audio had been
     /// played.
-    end_untold: Option<SegmentId>,
+    unreported_end: Option<SegmentId>,
     events: Vec<Played>,
 }
 
@@ -47,12 +47,12 @@ struct Entry {
 #[derive(Debug)]
 struct Sent {
     frame: Frame,
-    holds: Holds,
+    content: Content,
 }
 
 /// The content of a frame.
 #[derive(Debug)]
-enum Holds {
+enum Content {
     /// The number of samples of each segment.
     Speech(Vec<(SegmentId, usize)>),
     /// Tones; the last frame has the channel that reports the end.
@@ -94,7 +94,7 @@ impl Queue {
     /// be cleared.
     pub(crate) fn pause(&mut self, behind: Duration) -> bool {
         self.paused = true;
-        self.take_back(behind)
+        self.rewind(behind)
     }
 
     /// Continues with the first sample that was not played.
@@ -120,7 +120,7 @@ impl Queue {
     /// Empties the queue; a pause stays in effect. Returns whether Twilio's buffer must be cleared, and how much of
     /// each segment was played.
     pub(crate) fn clear(&mut self, behind: Duration) -> (bool, Vec<Cleared>) {
-        let is_told = self.take_back(behind);
+        let is_told = self.rewind(behind);
         let cleared = self.segments.drain(..).map(|entry| Cleared {
             segment: entry.segment,
             played: entry.played as u64,
@@ -136,8 +136,8 @@ impl Queue {
             return None;
         }
         if let Some(Key { frame, told }) = self.keys.pop_front() {
-            let holds = Holds::Key(told);
-            self.sent.push_back(Sent { frame, holds });
+            let content = Content::Key(told);
+            self.sent.push_back(Sent { frame, content });
             return Some(frame);
         }
         let is_due = self.sent.is_empty();
@@ -171,15 +171,15 @@ impl Queue {
                 background.at = (background.at + 1) % background.samples.len();
             }
         }
-        let holds = Holds::Speech(parts);
-        self.sent.push_back(Sent { frame, holds });
+        let content = Content::Speech(parts);
+        self.sent.push_back(Sent { frame, content });
         Some(frame)
     }
 
     /// The last segment that was sent completely since the previous call. The end of a segment may become known only
     /// after its audio was sent, or even played.
     pub(crate) fn sent_whole(&mut self) -> Option<SegmentId> {
-        let mut last = self.end_untold.take();
+        let mut last = self.unreported_end.take();
         for entry in &mut self.segments {
             if !(entry.finished && entry.sent == entry.samples.len()) {
                 break;
@@ -194,9 +194,9 @@ impl Queue {
     /// Advances 20 ms; returns the frame that is played, if any.
     pub(crate) fn play(&mut self, now: Instant) -> Option<Frame> {
         let sent = self.sent.pop_front()?;
-        let parts = match sent.holds {
-            Holds::Speech(parts) => parts,
-            Holds::Key(told) => {
+        let parts = match sent.content {
+            Content::Speech(parts) => parts,
+            Content::Key(told) => {
                 // The waiter may be gone; the keys were sent anyway.
                 let _ = told.map(|told| told.send(()));
                 Vec::new()
@@ -243,11 +243,11 @@ impl Queue {
 
     /// Takes back audio that was sent and not played, and audio that Twilio should have played but has not. Tones, and
     /// audio between them, are never taken back, because a key cut in two is heard as two.
-    fn take_back(&mut self, behind: Duration) -> bool {
+    fn rewind(&mut self, behind: Duration) -> bool {
         if self
             .sent
             .iter()
-            .any(|sent| matches!(sent.holds, Holds::Key(_)))
+            .any(|sent| matches!(sent.content, Content::Key(_)))
         {
             return false;
         }
@@ -258,7 +258,7 @@ impl Queue {
             background.at = (background.at + length - back) % length;
         }
         self.sent.clear();
-        self.end_untold = None;
+        self.unreported_end = None;
         let behind = behind.as_micros() * u128::from(SAMPLE_RATE) / 1_000_000;
         let behind = usize::try_from(behind).unwrap_or(usize::MAX);
         let mut is_behind = false;
@@ -295,7 +295,7 @@ impl Queue {
         while let Some(entry) = self.segments.front().filter(|entry| is_over(entry)) {
             self.events.push(Played::Ended(entry.segment, now));
             if entry.played > 0 && !entry.end_sent {
-                self.end_untold = Some(entry.segment);
+                self.unreported_end = Some(entry.segment);
             }
             self.segments.pop_front();
         }

@@ -146,7 +146,7 @@ struct Place {
 }
 
 impl Place {
-    fn take(lines: &Arc<Lines>, line: Arc<Line>) -> Option<Self> {
+    fn reserve(lines: &Arc<Lines>, line: Arc<Line>) -> Option<Self> {
         let of_call = line.unnamed.fetch_add(1, Ordering::Relaxed);
         let of_all = lines.unnamed.fetch_add(1, Ordering::Relaxed);
         let lines = Arc::clone(lines);
@@ -178,7 +178,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// A connection for a call's audio; `None` if there is no room for it.
     pub(crate) fn open(lines: Arc<Lines>, line: Arc<Line>) -> Option<Self> {
-        let place = Place::take(&lines, line)?;
+        let place = Place::reserve(&lines, line)?;
         Some(Self {
             lines,
             line: None,
@@ -208,7 +208,7 @@ impl Connection {
         }
         let line = Arc::clone(&place.line);
         let token = start.custom_parameters.get(TOKEN).and_then(Value::as_str);
-        let is_its = token.is_some_and(|token| self.lines.take_token(token, &line));
+        let is_its = token.is_some_and(|token| self.lines.use_token(token, &line));
         if !is_its {
             return false;
         }
@@ -227,7 +227,7 @@ impl Connection {
         true
     }
 
-    fn heard(&mut self, media: &Media) -> bool {
+    fn media(&mut self, media: &Media) -> bool {
         let is_theirs = media
             .track
             .as_deref()
@@ -244,7 +244,7 @@ impl Connection {
 
 #[async_trait]
 impl MediaConnection for Connection {
-    fn take(&mut self, text: &str) -> bool {
+    fn receive(&mut self, text: &str) -> bool {
         let Ok(message) = serde_json::from_str::<Message>(text) else {
             return self.fault();
         };
@@ -254,7 +254,7 @@ impl MediaConnection for Connection {
                 None => self.fault(),
             },
             ("media", _) => match &message.media {
-                Some(media) => self.heard(media),
+                Some(media) => self.media(media),
                 None => self.fault(),
             },
             ("dtmf", Some(line)) => {

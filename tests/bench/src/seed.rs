@@ -149,7 +149,7 @@ pub(crate) async fn conversations(
         pick(23, 29, words(["phone", "widget_voice", "whatsapp"])),
         pick(31, 37, words(CUSTOMERS)),
     ];
-    let ours = offhook_carriers::OURS;
+    let ours = offhook_carriers::SHARED_NUMBER;
     let began = instant(format!("{first_us} + i * {APART_S} * 1000000"));
     let ended = instant(format!("{first_us} + (i * {APART_S} + 95) * 1000000"));
     let account = uuid(account.to_string());

@@ -39,7 +39,7 @@ pub(crate) fn run(data: &[u8]) {
             }
         }
         if length % 2 == 0 {
-            buffer.take();
+            buffer.pull();
             keys += usize::from(inbox.tick().is_some());
         }
         assert!((320..=640).contains(&buffer.delay()));

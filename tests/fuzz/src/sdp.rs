@@ -57,7 +57,7 @@ pub(crate) fn run(data: &[u8]) {
             "{payload_type} in {text}"
         );
     }
-    assert_eq!(remote.listens(), !remote.holds());
+    assert_eq!(remote.listens(), !remote.is_on_hold());
     let answer = theirs.answer(&local);
     assert!(!answer.contains('\0'));
     let media = |text: &str| text.lines().filter(|line| line.starts_with("m=")).count();

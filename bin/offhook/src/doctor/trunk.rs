@@ -132,7 +132,7 @@ async fn ask(sip: &SipSettings, settings: TrunkSettings) -> anyhow::Result<Resul
         ..Endpoint::new(vec![Listen::on(transport, address)])
     };
     let (trunks, _) = SipTrunks::start(endpoint, vec![trunk]).await?;
-    Ok(trunks.ask(&name).await)
+    Ok(trunks.probe(&name).await)
 }
 
 /// Warns of an address that a carrier outside would be told and could not reach.

@@ -48,7 +48,7 @@ async fn sound_goes_both_ways_twenty_milliseconds_at_a_time() {
     leg.playout.finish(FIRST);
     let (mut heard, mut sent) = (0, Vec::new());
     for number in 1..=50 {
-        end.hear(&sound()).unwrap();
+        end.push_audio(&sound()).unwrap();
         let tick = tick(&mut leg).await;
         assert_eq!((tick.number, tick.lost), (number, false));
         assert!(tick.said.is_some());
@@ -136,7 +136,7 @@ async fn a_page_that_sends_nothing_for_ten_seconds_is_gone() {
     let (end, mut leg) = answered().await;
     let began = Instant::now();
     advance(Duration::from_secs(9)).await;
-    end.hear(&sound()).unwrap();
+    end.push_audio(&sound()).unwrap();
     let ticks = tokio::spawn(async move { while leg.ticks.recv().await.is_some() {} });
     assert_eq!(leg.events.recv().await, Some(AudioEvent::Hangup));
     let gone = began.elapsed();
@@ -203,8 +203,8 @@ async fn keys_are_told_and_nothing_but_keys() {
 async fn a_flood_is_refused() {
     let (end, _leg) = answered().await;
     let taken = (0..1_000)
-        .take_while(|_| end.hear(&sound()).is_ok())
+        .take_while(|_| end.push_audio(&sound()).is_ok())
         .count();
     assert_eq!(taken, 500);
-    assert_eq!(end.hear(&sound()), Err(Refused::TooFast));
+    assert_eq!(end.push_audio(&sound()), Err(Refused::TooFast));
 }

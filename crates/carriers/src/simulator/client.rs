@@ -21,9 +21,9 @@ use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-use crate::simulator::numbers::{self, OURS};
+use crate::simulator::numbers::{self, SHARED_NUMBER};
 use crate::simulator::wire::{
-    DialBody, DigitsBody, EventLine, SPEED_HEADER, SayBody, StopBody, Told, TransferBody,
+    ClientEvent, DialBody, DigitsBody, EventLine, SPEED_HEADER, SayBody, StopBody, TransferBody,
 };
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(1);
@@ -92,7 +92,7 @@ impl Carrier for RemoteSimulator {
     }
 
     fn shared_number(&self) -> Option<E164> {
-        OURS.parse().ok()
+        SHARED_NUMBER.parse().ok()
     }
 
     async fn numbers(&self, credential: &str) -> Result<Vec<E164>, DialError> {
@@ -232,9 +232,9 @@ async fn read_events(mut body: Incoming, events: mpsc::Sender<LegEvent>, line: A
         while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
             let told = serde_json::from_slice::<EventLine>(&buffer[..end]);
             buffer.drain(..=end);
-            match told.map(Told::from) {
-                Ok(Told::Spoken(id, spoken)) => line.tell(id, spoken),
-                Ok(Told::Leg(event)) => {
+            match told.map(ClientEvent::from) {
+                Ok(ClientEvent::Spoken(id, spoken)) => line.report(id, spoken),
+                Ok(ClientEvent::Leg(event)) => {
                     if matches!(event, LegEvent::Hangup | LegEvent::Failed(_)) {
                         line.over.store(true, Ordering::Relaxed);
                     }
@@ -253,7 +253,7 @@ async fn read_events(mut body: Incoming, events: mpsc::Sender<LegEvent>, line: A
 }
 
 impl LineState {
-    fn tell(&self, id: u64, spoken: Spoken) {
+    fn report(&self, id: u64, spoken: Spoken) {
         let mut awaited = self.awaited.lock();
         if awaited.as_ref().is_some_and(|(waiting, _)| *waiting == id)
             && let Some((_, waiter)) = awaited.take()
@@ -273,7 +273,7 @@ impl RemoteLine {
         format!("/calls/{}/{action}", self.state.handle)
     }
 
-    async fn ask(&self, action: &str, body: &impl Serialize) -> Result<(), LineError> {
+    async fn send_action(&self, action: &str, body: &impl Serialize) -> Result<(), LineError> {
         match self.remote.post(&self.path(action), body).await {
             Ok(response) if response.status().is_success() => Ok(()),
             Ok(response) if response.status() == StatusCode::GONE => Err(LineError::Gone),
@@ -306,7 +306,7 @@ impl Line for RemoteLine {
 
     async fn transfer(&self, to: &E164) -> Result<(), LineError> {
         let to = to.to_string();
-        self.ask("transfer", &TransferBody { to }).await?;
+        self.send_action("transfer", &TransferBody { to }).await?;
         // There is nothing left to hang up.
         self.state.over.store(true, Ordering::Relaxed);
         Ok(())
@@ -314,7 +314,7 @@ impl Line for RemoteLine {
 
     async fn send_digits(&self, digits: &str) -> Result<(), LineError> {
         let digits = digits.to_owned();
-        self.ask("digits", &DigitsBody { digits }).await
+        self.send_action("digits", &DigitsBody { digits }).await
     }
 
     async fn hang_up(&self) {

@@ -12,7 +12,7 @@ use offhook_engine::ports::{
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::simulator::numbers::{self, Behaviour, OURS};
+use crate::simulator::numbers::{self, Behaviour, SHARED_NUMBER};
 use crate::simulator::pace::Pace;
 use crate::simulator::person::{Command, Person};
 
@@ -89,7 +89,7 @@ impl Carrier for Simulator {
     }
 
     fn shared_number(&self) -> Option<E164> {
-        OURS.parse().ok()
+        SHARED_NUMBER.parse().ok()
     }
 
     async fn numbers(&self, credential: &str) -> Result<Vec<E164>, DialError> {

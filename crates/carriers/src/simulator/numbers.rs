@@ -3,7 +3,7 @@
 use offhook_domain::E164;
 
 /// The number from which every account may call.
-pub const OURS: &str = "+15005550100";
+pub const SHARED_NUMBER: &str = "+15005550100";
 
 /// The prefix of every number that an account may take; four digits follow.
 const GIVEN: &str = "+1500555";
@@ -11,7 +11,7 @@ const GIVEN: &str = "+1500555";
 /// Whether an account may take this number: any number of the network except the shared one.
 pub(crate) fn are_given(number: &E164) -> bool {
     let rest = number.as_str().strip_prefix(GIVEN);
-    rest.is_some_and(|rest| rest.len() == 4) && number.as_str() != OURS
+    rest.is_some_and(|rest| rest.len() == 4) && number.as_str() != SHARED_NUMBER
 }
 
 /// The prefix of a credential of the simulated network.

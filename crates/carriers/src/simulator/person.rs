@@ -116,7 +116,7 @@ impl Person {
         let last = self.act(behaviour).await;
         self.cut();
         if let Ok(event) = last {
-            self.tell(event).await;
+            self.report(event).await;
         }
     }
 
@@ -154,7 +154,7 @@ impl Person {
         }
         self.ring(RINGS).await?;
         let machine = behaviour == Behaviour::Voicemail;
-        self.tell(LegEvent::Answered { machine }).await;
+        self.report(LegEvent::Answered { machine }).await;
         match behaviour {
             Behaviour::Voicemail => self.record().await?,
             Behaviour::StaysSilent => {
@@ -168,7 +168,7 @@ impl Person {
     }
 
     async fn ring(&mut self, how_long: Duration) -> Result<(), Gone> {
-        self.tell(LegEvent::Ringing).await;
+        self.report(LegEvent::Ringing).await;
         self.wait(self.pace.of(how_long)).await
     }
 
@@ -256,12 +256,12 @@ impl Person {
     /// Speaks. The agent may speak meanwhile, but words that it ends meanwhile are no answer.
     async fn say(&mut self, text: &str) -> Result<(), Gone> {
         let takes = self.pace.speech(text);
-        self.tell(LegEvent::CustomerStarted).await;
+        self.report(LegEvent::CustomerStarted).await;
         self.wait(takes).await?;
         if self.speech.is_none() {
             self.heard.clear();
         }
-        self.tell(LegEvent::Heard {
+        self.report(LegEvent::Heard {
             text: text.to_owned(),
             duration_ms: millis(takes),
         })
@@ -356,7 +356,7 @@ impl Person {
     }
 
     /// A closed channel is ignored: the call goes on.
-    async fn tell(&mut self, event: LegEvent) {
+    async fn report(&mut self, event: LegEvent) {
         let _ = self.events.send(event).await;
     }
 

@@ -114,7 +114,7 @@ struct LogLine<'a> {
 }
 
 #[derive(Serialize)]
-struct HeardLine<'a> {
+struct TranscriptLine<'a> {
     handle: CallHandle,
     /// The speaker: `user` or `agent`.
     role: &'static str,
@@ -183,16 +183,15 @@ impl Network {
         )
     }
 
-    fn note_heard(&self, handle: CallHandle, line: &EventLine) {
+    fn log_transcript(&self, handle: CallHandle, line: &EventLine) {
         let (role, text) = match line {
             EventLine::Heard { text, .. } => ("user", text),
             EventLine::Spoken { heard_text, .. } => ("agent", heard_text),
             _ => return,
         };
-        let noted = self
-            .heard
-            .as_ref()
-            .map_or(Ok(()), |log| append(log, &HeardLine { handle, role, text }));
+        let noted = self.heard.as_ref().map_or(Ok(()), |log| {
+            append(log, &TranscriptLine { handle, role, text })
+        });
         if let Err(error) = noted {
             tracing::error!(%error, "what was heard cannot be written down");
         }
@@ -213,7 +212,10 @@ impl Network {
         };
         let frames = stream::unfold(lines, |mut lines| async move {
             let line = lines.next().await?;
-            lines.entry.network.note_heard(lines.entry.handle, &line);
+            lines
+                .entry
+                .network
+                .log_transcript(lines.entry.handle, &line);
             let frame = Frame::data(Bytes::from(line.to_bytes()));
             Some((Ok::<_, Infallible>(frame), lines))
         });
@@ -234,7 +236,7 @@ impl Network {
                 .await
                 .map(|body| Command::Stop { id: body.id }),
             "hangup" => Some(Command::HangUp),
-            "transfer" | "digits" => return self.ask_line(handle, action, request).await,
+            "transfer" | "digits" => return self.line_action(handle, action, request).await,
             _ => return empty(StatusCode::NOT_FOUND),
         };
         match command {
@@ -247,7 +249,7 @@ impl Network {
     }
 
     /// Actions whose result the client needs.
-    async fn ask_line(
+    async fn line_action(
         &self,
         handle: CallHandle,
         action: &str,

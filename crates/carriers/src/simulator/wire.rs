@@ -125,12 +125,12 @@ impl EventLine {
 }
 
 /// What a line means for the client.
-pub(crate) enum Told {
+pub(crate) enum ClientEvent {
     Leg(LegEvent),
     Spoken(u64, Spoken),
 }
 
-impl From<EventLine> for Told {
+impl From<EventLine> for ClientEvent {
     fn from(line: EventLine) -> Self {
         Self::Leg(match line {
             EventLine::Ringing => LegEvent::Ringing,

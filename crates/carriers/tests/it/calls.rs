@@ -80,7 +80,7 @@ pub(crate) fn persona() -> Persona {
 
 /// The results of a call.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct CallResult {
     pub(crate) outcome: CallOutcome,
     pub(crate) script: Vec<String>,
     pub(crate) reported: bool,
@@ -132,7 +132,7 @@ pub(crate) fn session(
     }
 }
 
-pub(crate) async fn hold(session: Session, control: &CallControl) -> Told {
+pub(crate) async fn run(session: Session, control: &CallControl) -> CallResult {
     let notes = Notes::default();
     let end = offhook_engine::run(session, &notes, control).await;
     let SessionEnd::Ended { outcome, .. } = end else {
@@ -153,7 +153,7 @@ pub(crate) async fn hold(session: Session, control: &CallControl) -> Told {
         })
         .collect();
     let reported = *notes.reported.lock();
-    Told {
+    CallResult {
         outcome,
         script,
         reported,
@@ -161,12 +161,17 @@ pub(crate) async fn hold(session: Session, control: &CallControl) -> Told {
 }
 
 /// Calls a number and talks.
-pub(crate) async fn call(carrier: &Arc<dyn Carrier>, n: u16, to: &str, persona: Persona) -> Told {
+pub(crate) async fn call(
+    carrier: &Arc<dyn Carrier>,
+    n: u16,
+    to: &str,
+    persona: Persona,
+) -> CallResult {
     let session = session(
         Arc::clone(carrier),
         request(n, to),
         Arc::new(persona),
         models(),
     );
-    hold(session, &CallControl::new()).await
+    run(session, &CallControl::new()).await
 }

@@ -9,7 +9,7 @@ use offhook_engine::CallControl;
 use offhook_engine::ports::Carrier;
 use tokio::time::sleep;
 
-use crate::it::calls::{FRIEND, hold, models, persona, request, session};
+use crate::it::calls::{FRIEND, models, persona, request, run, session};
 
 const CALLS: u16 = 3_000;
 
@@ -23,7 +23,7 @@ async fn three_thousand_calls_talk_at_once_and_each_costs_little() {
             let carrier: Arc<dyn Carrier> = Arc::new(simulator.clone());
             let (persona, models) = (Arc::clone(&persona), Arc::clone(&models));
             let session = session(carrier, request(n, FRIEND), persona, models);
-            tokio::spawn(async move { hold(session, &CallControl::new()).await })
+            tokio::spawn(async move { run(session, &CallControl::new()).await })
         })
         .collect();
     sleep(Duration::from_secs(12)).await;

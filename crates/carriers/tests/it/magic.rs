@@ -11,12 +11,12 @@ use offhook_engine::{CallControl, EndRequest, Persona, Voicemail};
 use tokio::time::{Instant, sleep};
 
 use crate::it::calls::{
-    FRIEND, Told, call, handle, hold, models, number, persona, request, session,
+    CallResult, FRIEND, call, handle, models, number, persona, request, run, session,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn dial(to: &str, persona: Persona) -> (Told, Duration) {
+async fn dial(to: &str, persona: Persona) -> (CallResult, Duration) {
     let simulator = Simulator::new(1.0);
     let carrier: Arc<dyn Carrier> = Arc::new(simulator.clone());
     let began = Instant::now();
@@ -27,8 +27,8 @@ async fn dial(to: &str, persona: Persona) -> (Told, Duration) {
     (told, took)
 }
 
-fn failed(reason: FailureReason) -> Told {
-    Told {
+fn failed(reason: FailureReason) -> CallResult {
+    CallResult {
         outcome: Failed(reason),
         script: Vec::new(),
         reported: true,
@@ -137,7 +137,7 @@ async fn a_carrier_that_never_reports_is_ended_by_the_control_alone() {
     );
     let call = tokio::spawn({
         let control = control.clone();
-        async move { hold(session, &control).await }
+        async move { run(session, &control).await }
     });
     sleep(10_000 * SECOND).await;
     assert!(!call.is_finished());

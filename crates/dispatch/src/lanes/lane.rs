@@ -7,7 +7,7 @@ use offhook_domain::AccountId;
 use offhook_storage::ClaimedAttempt;
 use tokio::time::Instant;
 
-use super::{Kind, PATIENCE, Running, Seen};
+use super::{Checked, Kind, PATIENCE, Running};
 
 /// The attempts that an endpoint may have in flight until it has proved that it can take more.
 const SMALLEST_WINDOW: usize = 8;
@@ -38,7 +38,7 @@ enum Health {
 pub(super) struct Job {
     pub(super) attempt: ClaimedAttempt,
     pub(super) claimed: Instant,
-    pub(super) seen: Seen,
+    pub(super) checked: Checked,
 }
 
 /// The attempts of one kind for an endpoint.
@@ -58,7 +58,7 @@ impl Supply {
     }
 
     /// Takes out the attempts that have waited too long, or all.
-    pub(super) fn take_back(
+    pub(super) fn drain_late(
         &mut self,
         at: Instant,
         all: bool,
@@ -117,7 +117,7 @@ impl Lane {
     }
 
     /// How many attempts it holds, started or not.
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn total(&self) -> usize {
         self.running.all + self.queued()
     }
 
@@ -152,7 +152,7 @@ impl Lane {
     }
 
     /// Whether the next plan would serve it: there is more to claim, or an attempt has waited for a free slot.
-    pub(super) fn wants_more(&self) -> bool {
+    pub(super) fn needs_claim(&self) -> bool {
         let is_short = self.queued() <= self.ahead() / 2;
         (is_short && self.has_more()) || (self.queued() > 0 && self.running.all + 1 < self.window)
     }
@@ -177,7 +177,7 @@ impl Lane {
     }
 
     /// Updates window and health from how an attempt ended.
-    pub(super) fn learn(&mut self, success: bool, took: Duration) {
+    pub(super) fn record_outcome(&mut self, success: bool, took: Duration) {
         if !success {
             self.streak = 0;
             self.window = SMALLEST_WINDOW;
@@ -197,7 +197,7 @@ impl Lane {
 
     /// Whether dropping the lane would lose only how well its endpoint answered.
     pub(super) fn is_idle(&self) -> bool {
-        self.held() == 0 && !self.has_more()
+        self.total() == 0 && !self.has_more()
     }
 
     /// Whether there are unclaimed attempts, now or later.

@@ -7,7 +7,7 @@ use offhook_storage::{ClaimSlots, ClaimedAttempt};
 use tokio::time::Instant;
 
 use super::lane::{Job, Lane};
-use super::{ACCOUNT_WINDOW, Kind, Lanes, Running, Seen};
+use super::{ACCOUNT_WINDOW, Checked, Kind, Lanes, Running};
 
 /// The most attempts per claim: a claim is one short transaction.
 const CLAIM_AT_MOST: usize = 512;
@@ -48,7 +48,7 @@ impl Lanes {
                 .filter(|due| *due > now);
             plan.next_due = plan.next_due.into_iter().chain(later).min();
         }
-        wanting.sort_by_key(|(_, lane)| (lane.is_failing(), lane.held(), lane.used));
+        wanting.sort_by_key(|(_, lane)| (lane.is_failing(), lane.total(), lane.used));
         let mut budget = (self.most * 2).saturating_sub(self.queued);
         let mut shares = Shares::default();
         let mut asked = 0;
@@ -98,7 +98,7 @@ impl Lanes {
             ),
             false => 0,
         };
-        shares.take(lane, firsts + retries, resends);
+        shares.reserve(lane, firsts + retries, resends);
         ClaimSlots {
             endpoint,
             firsts,
@@ -107,7 +107,7 @@ impl Lanes {
         }
     }
 
-    /// Queues what a claim returned; `seen` is from before the claim.
+    /// Queues what a claim returned; `checked` is from before the claim.
     ///
     /// Returns `true` if a retry was claimed and there was no more of its kind: only a poll finds out when one is due
     /// again.
@@ -115,9 +115,9 @@ impl Lanes {
         &mut self,
         plan: &Plan,
         attempts: Vec<ClaimedAttempt>,
-        seen: Seen,
+        checked: Checked,
     ) -> bool {
-        let at = seen.at;
+        let at = checked.at;
         let mut got: HashMap<(EndpointId, Kind), usize> = HashMap::new();
         for attempt in attempts {
             let (endpoint, kind) = (attempt.endpoint_id, Kind::of(&attempt));
@@ -128,7 +128,7 @@ impl Lanes {
             lane.supply_mut(kind).queue.push_back(Job {
                 attempt,
                 claimed: at,
-                seen,
+                checked,
             });
             let was_ready = std::mem::replace(&mut lane.is_ready, true);
             if !was_ready {
@@ -176,7 +176,7 @@ struct Shares {
 impl Shares {
     /// How many attempts of a troubled lane could start at once.
     fn troubled(&self, lanes: &Lanes, lane: &Lane) -> usize {
-        let is_first = lane.held() == 0;
+        let is_first = lane.total() == 0;
         let free = |slots: usize, running: Running, given: usize| {
             let taken = running.troubled + given;
             let half = (slots / 2).saturating_sub(taken);
@@ -191,7 +191,7 @@ impl Shares {
         ))
     }
 
-    fn take(&mut self, lane: &Lane, scheduled: usize, resends: usize) {
+    fn reserve(&mut self, lane: &Lane, scheduled: usize, resends: usize) {
         self.resends += resends;
         if lane.is_troubled() {
             self.troubled += scheduled;

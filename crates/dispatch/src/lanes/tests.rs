@@ -4,7 +4,7 @@ use offhook_domain::{AccountId, EndpointId, EventType, Timestamp};
 use offhook_storage::{ClaimedAttempt, DueEndpoint, Rechecked, mint};
 use tokio::time::Instant;
 
-use super::{ACCOUNT_WINDOW, FRESH, Lanes, PATIENCE, Seen, Started};
+use super::{ACCOUNT_WINDOW, Checked, FRESH, Lanes, PATIENCE, Started};
 
 const NOW: Timestamp = Timestamp::from_micros(1_777_000_000_000_000);
 const QUICK: Duration = Duration::from_millis(5);
@@ -13,7 +13,7 @@ const QUICK: Duration = Duration::from_millis(5);
 fn behind_the_last_retry_that_is_due_it_is_looked_for_the_next_one() {
     let (account, endpoint) = (mint(NOW), mint(NOW));
     let at = Instant::now();
-    let seen = Seen { at, changes: 0 };
+    let checked = Checked { at, changes: 0 };
     let mut lanes = Lanes::new(8);
     let look = |lanes: &mut Lanes, wait| {
         let due = DueEndpoint {
@@ -21,17 +21,17 @@ fn behind_the_last_retry_that_is_due_it_is_looked_for_the_next_one() {
             first: false,
             retry: Some(wait),
         };
-        lanes.look(vec![due], Vec::new(), at);
+        lanes.update_due(vec![due], Vec::new(), at);
         lanes.plan(at)
     };
     let plan = look(&mut lanes, Duration::ZERO);
     // One was due, more were requested: only the database knows when the others are due.
     assert!(plan.size() > 1);
-    assert!(lanes.claimed(&plan, vec![attempt(endpoint, account, 2)], seen));
+    assert!(lanes.claimed(&plan, vec![attempt(endpoint, account, 2)], checked));
     assert_eq!(lanes.plan(at).next_due, None);
     let plan = look(&mut lanes, QUICK);
     assert_eq!(plan.next_due, Some(at + QUICK));
-    let first = Lanes::new(8).claimed(&plan, vec![attempt(endpoint, account, 1)], seen);
+    let first = Lanes::new(8).claimed(&plan, vec![attempt(endpoint, account, 1)], checked);
     assert!(!first);
 }
 
@@ -60,7 +60,7 @@ impl Rig {
 
     /// Polls, starts all it can, and claims until nothing is left to claim.
     fn begin(&mut self) -> Vec<Started> {
-        self.look();
+        self.poll();
         let mut started = Vec::new();
         loop {
             started.extend(std::iter::from_fn(|| self.lanes.next(None, self.at)));
@@ -78,15 +78,15 @@ impl Rig {
                 (0..count).map(move |_| attempt(slots.endpoint, account, number))
             });
             let claimed = claimed.collect();
-            let seen = Seen {
+            let checked = Checked {
                 at: self.at,
                 changes: 0,
             };
-            self.lanes.claimed(&plan, claimed, seen);
+            self.lanes.claimed(&plan, claimed, checked);
         }
     }
 
-    fn look(&mut self) {
+    fn poll(&mut self) {
         let due = |first| {
             self.endpoints
                 .iter()
@@ -105,7 +105,7 @@ impl Rig {
         let resends = self.endpoints.iter().filter(|(_, _, number)| *number == 0);
         let resends = resends.map(|(endpoint, ..)| *endpoint).collect();
         let due = firsts.chain(retries).collect();
-        self.lanes.look(due, resends, self.at);
+        self.lanes.update_due(due, resends, self.at);
     }
 
     fn known(&self, endpoint: EndpointId) -> (EndpointId, AccountId, i32) {
@@ -133,7 +133,7 @@ impl Rig {
             }
             left -= proof;
         }
-        self.lanes.take_returned(self.at, true);
+        self.lanes.drain_returned(self.at, true);
     }
 }
 
@@ -232,10 +232,10 @@ fn a_thousand_dead_endpoints_leave_a_quarter_of_the_process_to_the_healthy() {
 #[test]
 fn what_was_seen_half_a_second_ago_or_before_a_change_is_looked_at_again() {
     let (at, changes) = (Instant::now(), 3);
-    let seen = Seen { at, changes };
-    assert!(seen.is_fresh(at, changes));
-    assert!(!seen.is_fresh(at, changes + 1));
-    assert!(!seen.is_fresh(at + FRESH, changes));
+    let checked = Checked { at, changes };
+    assert!(checked.is_fresh(at, changes));
+    assert!(!checked.is_fresh(at, changes + 1));
+    assert!(!checked.is_fresh(at + FRESH, changes));
 }
 
 #[test]
@@ -251,16 +251,16 @@ fn what_a_second_look_finds_gone_is_given_back_and_the_rest_goes_where_it_says()
         secrets: vec!["whsec_new".to_owned()],
         in_force: vec![asked[1].attempt_id],
     };
-    let seen = Seen {
+    let checked = Checked {
         at: rig.at,
         changes: 1,
     };
-    rig.lanes.rechecked(endpoint, &asked, &rechecked, seen);
+    rig.lanes.rechecked(endpoint, &asked, &rechecked, checked);
     assert_eq!(rig.lanes.waiting(endpoint), [asked[1]]);
     assert_eq!(rig.lanes.queued, 1);
-    let gone = rig.lanes.take_returned(rig.at, false);
+    let gone = rig.lanes.drain_returned(rig.at, false);
     assert_eq!(gone.len(), asked.len() - 1);
-    let kept = rig.lanes.take_returned(rig.at, true);
+    let kept = rig.lanes.drain_returned(rig.at, true);
     assert_eq!(
         (&*kept[0].url, &*kept[0].secrets[0]),
         ("https://new.example.com/", "whsec_new")
@@ -278,6 +278,6 @@ fn what_waits_for_20_seconds_is_given_back_and_never_begun() {
     rig.at += PATIENCE;
     rig.end(&started[..1], true);
     assert!(rig.lanes.next(Some(endpoint), rig.at).is_none());
-    assert_eq!(rig.lanes.take_returned(rig.at, false).len(), waiting);
+    assert_eq!(rig.lanes.drain_returned(rig.at, false).len(), waiting);
     assert_eq!(rig.lanes.queued, 0);
 }

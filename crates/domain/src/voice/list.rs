@@ -29,7 +29,7 @@ struct Place {
 impl VoiceList {
     /// Adds a voice, if it can be stored and its id is new.
     pub fn push(&mut self, voice: Voice) {
-        let Some(voice) = voice.keepable() else {
+        let Some(voice) = voice.storable() else {
             return;
         };
         let provider = voice.provider;

@@ -6,7 +6,7 @@ use super::{Voice, VoiceProvider, VoiceSource};
 
 /// The other fields of a voice.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct StoredVoice {
     name: String,
     gender: Option<String>,
     age: Option<String>,
@@ -30,7 +30,7 @@ impl Voice {
     #[must_use]
     pub fn into_text(self) -> (String, String) {
         let source = (self.source != VoiceSource::Custom).then(|| self.source.to_string());
-        let kept = Kept {
+        let kept = StoredVoice {
             name: self.name,
             gender: self.gender.map(|gender| gender.to_string()),
             age: self.age,
@@ -56,7 +56,7 @@ impl Voice {
         voice_id: String,
         text: &[u8],
     ) -> Result<Self, serde_json::Error> {
-        let kept: Kept = serde_json::from_slice(text)?;
+        let kept: StoredVoice = serde_json::from_slice(text)?;
         let source = kept.source.and_then(|source| source.parse().ok());
         Ok(Self {
             provider,

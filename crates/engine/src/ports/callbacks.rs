@@ -57,7 +57,7 @@ pub struct IncomingCall {
 #[async_trait]
 pub trait MediaConnection: Send {
     /// Handles a message. Returns `false` if the connection must be closed.
-    fn take(&mut self, text: &str) -> bool;
+    fn receive(&mut self, text: &str) -> bool;
 
     /// The next message to send, or `None` once the connection must be closed. Cancel-safe.
     async fn next(&mut self) -> Option<String>;

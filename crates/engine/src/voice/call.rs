@@ -57,7 +57,7 @@ impl Call {
         session: mpsc::Sender<LegEvent>,
     ) -> Self {
         let abilities = settings
-            .hearings
+            .recognizers
             .iter()
             .map(|hearing| hearing.service.abilities());
         let rules = Rules {
@@ -75,7 +75,7 @@ impl Call {
             session,
             backlog: VecDeque::new(),
             turns: Turns::new(rules),
-            speech_input: SpeechInput::new(settings.hearings),
+            speech_input: SpeechInput::new(settings.recognizers),
             speech_output: SpeechOutput::new(settings.voices, playout, settings.pronunciation),
             gate: Gate::default(),
             detector: settings.detector,

@@ -19,7 +19,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// The reported pieces, and the turns.
 #[derive(Default)]
-struct Told {
+struct Recorded {
     pieces: Mutex<Vec<ChatPiece>>,
     turns: Mutex<Vec<(TurnRole, String)>>,
     at_work: Mutex<Vec<Vec<String>>>,
@@ -27,7 +27,7 @@ struct Told {
 }
 
 #[async_trait]
-impl ChatSink for Told {
+impl ChatSink for Recorded {
     fn piece(&self, piece: ChatPiece) {
         self.pieces.lock().push(piece);
     }
@@ -77,7 +77,7 @@ fn dialogue(model: &FakeModel, tools: &dyn Tools) -> Dialogue {
         .behind(said.map(|(role, text)| (role, text.to_owned())))
 }
 
-async fn answered(model: &FakeModel, tools: &dyn Tools, told: &Told) -> ChatAnswer {
+async fn answered(model: &FakeModel, tools: &dyn Tools, told: &Recorded) -> ChatAnswer {
     let clock = TokioClock::new();
     let answer = answer(dialogue(model, tools), tools, &clock, told, pending());
     answer.await.unwrap()
@@ -100,7 +100,7 @@ async fn text_comes_as_the_model_writes_it_and_is_not_made_for_the_recognizer() 
         Does::Finish,
     ];
     let model = FakeModel::new(&does);
-    let told = Told::default();
+    let told = Recorded::default();
     let answer = answered(&model, &tool("x"), &told).await;
     assert_eq!(*told.pieces.lock(), [text("One. T"), text("wo\n- three")]);
     assert_eq!(last(&answer), ("One. Two\n- three", false));
@@ -115,7 +115,7 @@ async fn text_comes_as_the_model_writes_it_and_is_not_made_for_the_recognizer() 
 async fn tools_are_used_between_two_parts_of_an_answer() {
     let model = FakeModel::new(&[Does::Write("Look."), Does::Call("look", "{}"), Does::Finish])
         .then(&[Does::Write("It is 7."), Does::Finish]);
-    let told = Told::default();
+    let told = Recorded::default();
     let answer = answered(&model, &tool("7"), &told).await;
     let expected = [
         text("Look."),
@@ -143,9 +143,9 @@ async fn tools_are_used_between_two_parts_of_an_answer() {
 #[tokio::test(start_paused = true)]
 async fn no_tool_is_set_to_work_by_who_has_lost_the_claim() {
     let model = FakeModel::new(&[Does::Call("look", "{}"), Does::Finish]);
-    let told = Told {
+    let told = Recorded {
         is_lost: true,
-        ..Told::default()
+        ..Recorded::default()
     };
     let (clock, tools) = (TokioClock::new(), tool("x"));
     let lost = offhook_engine::answer(dialogue(&model, &tools), &tools, &clock, &told, pending());
@@ -156,7 +156,7 @@ async fn no_tool_is_set_to_work_by_who_has_lost_the_claim() {
 #[tokio::test(start_paused = true)]
 async fn the_agent_ends_the_conversation_and_what_needs_a_line_is_not_done() {
     let model = FakeModel::new(&[Does::Write("Bye."), Does::Call("look", "{}"), Does::Finish]);
-    let told = Told::default();
+    let told = Recorded::default();
     let end = Toolbox(ToolOutcome::Act(ToolAction::EndCall));
     let answer = answered(&model, &end, &told).await;
     assert_eq!((answer.end, answer.last), (ChatEnd::Farewell, None));
@@ -165,7 +165,7 @@ async fn the_agent_ends_the_conversation_and_what_needs_a_line_is_not_done() {
     let model = FakeModel::new(&[Does::Call("look", "{}"), Does::Finish])
         .then(&[Does::Write("Sorry."), Does::Finish]);
     let digits = Toolbox(ToolOutcome::Act(ToolAction::SendDigits("1".to_owned())));
-    let answer = answered(&model, &digits, &Told::default()).await;
+    let answer = answered(&model, &digits, &Recorded::default()).await;
     assert_eq!(last(&answer), ("Sorry.", false));
     let asked = model.asked().remove(1);
     let told = &asked.messages[asked.messages.len() - 1];
@@ -181,7 +181,7 @@ async fn a_stopped_answer_is_what_was_written_of_it() {
         Does::Write("two."),
         Does::Finish,
     ]);
-    let (told, clock, tools) = (Told::default(), TokioClock::new(), tool("x"));
+    let (told, clock, tools) = (Recorded::default(), TokioClock::new(), tool("x"));
     let stop = sleep(2 * SECOND);
     let answered = answer(dialogue(&model, &tools), &tools, &clock, &told, stop);
     let answered = answered.await.unwrap();
@@ -198,12 +198,12 @@ async fn a_stopped_answer_is_what_was_written_of_it() {
 #[tokio::test(start_paused = true)]
 async fn without_a_model_there_is_no_answer_and_a_lost_claim_ends_it() {
     let model = FakeModel::new(&[Does::Finish]);
-    let answer = answered(&model, &tool("x"), &Told::default()).await;
+    let answer = answered(&model, &tool("x"), &Recorded::default()).await;
     assert_eq!((answer.end, answer.is_begun), (ChatEnd::NoReply, false));
     let model = FakeModel::new(&[Does::Write("Look."), Does::Call("look", "{}"), Does::Finish]);
-    let told = Told {
+    let told = Recorded {
         is_lost: true,
-        ..Told::default()
+        ..Recorded::default()
     };
     let (clock, tools) = (TokioClock::new(), tool("x"));
     let lost = offhook_engine::answer(dialogue(&model, &tools), &tools, &clock, &told, pending());

@@ -416,7 +416,7 @@ impl Stage {
         };
         let ear = self.recognizers.last().cloned().unwrap_or_default();
         let settings = SpokenSettings {
-            hearings: self.recognizers.into_iter().map(hearing).collect(),
+            recognizers: self.recognizers.into_iter().map(hearing).collect(),
             voices: self.voices.into_iter().map(voice).collect(),
             endpointing: Duration::from_millis(700),
             screens: self.screens,

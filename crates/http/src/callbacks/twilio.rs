@@ -126,7 +126,7 @@ impl Speaker for Media {
     }
 
     fn text(&mut self, text: &[u8], line: &mut Line) {
-        let is_taken = std::str::from_utf8(text).is_ok_and(|text| self.0.take(text));
+        let is_taken = std::str::from_utf8(text).is_ok_and(|text| self.0.receive(text));
         if !is_taken {
             line.close(CloseCode::Policy, "that is no stream of a call here");
         }

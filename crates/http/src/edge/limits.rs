@@ -168,7 +168,7 @@ impl RateLimits {
             return Ok(None);
         }
         let key = callbacks_of(address);
-        let seen = self.pages.look(key, self.page_quota, now.micros());
+        let seen = self.pages.peek(key, self.page_quota, now.micros());
         if seen.allowed {
             return Ok(None);
         }

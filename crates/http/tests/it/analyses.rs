@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use offhook_domain::CredentialProvider;
 use offhook_providers::ProviderSettings;
-use offhook_testkit::upstream::{Answer, Asked, Upstream};
+use offhook_testkit::upstream::{Answer, ReceivedRequest, Upstream};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -106,7 +106,7 @@ impl Model {
     async fn start() -> Self {
         let answers: Arc<Mutex<Vec<Answer>>> = Arc::default();
         let left = answers.clone();
-        let upstream = Upstream::start(move |asked: &Asked| {
+        let upstream = Upstream::start(move |asked: &ReceivedRequest| {
             if !is_extraction(asked) {
                 return written("Very well.");
             }
@@ -165,7 +165,7 @@ impl Model {
     }
 }
 
-fn is_extraction(asked: &Asked) -> bool {
+fn is_extraction(asked: &ReceivedRequest) -> bool {
     let first = &asked.json()["messages"][0]["content"];
     first
         .as_str()

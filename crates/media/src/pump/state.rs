@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{Counted, Latch, Negotiated, Tick};
 use crate::conceal::Concealer;
-use crate::jitter::{JitterBuffer, PACKET_SAMPLES, Sound, Taken};
+use crate::jitter::{JitterBuffer, PACKET_SAMPLES, Pulled, Sound};
 use crate::playout::Speaker;
 use crate::rtp::{NotRtp, Outgoing, Packet};
 use crate::telephone_event::{self, Inbox, Outbox, Report};
@@ -159,7 +159,7 @@ impl State {
         if let Some(key) = self.inbox.tick() {
             self.pressed(key);
         }
-        let (heard, lost) = self.hear();
+        let (heard, lost) = self.incoming_frame();
         let (said, to) = self.say(now, datagram);
         self.counted.incoming = self.jitter.counts();
         self.counted.playout_underruns = self.speaker.underruns();
@@ -178,7 +178,7 @@ impl State {
     /// Skips ticks after the machine stalled. The clocks advance.
     pub(super) fn skip(&mut self, ticks: u32) {
         for _ in 0..ticks {
-            self.jitter.take();
+            self.jitter.pull();
         }
         self.number += u64::from(ticks);
         self.counted.skipped += u64::from(ticks);
@@ -207,13 +207,13 @@ impl State {
         }
     }
 
-    fn hear(&mut self) -> (crate::Frame, bool) {
-        let (heard, lost) = match self.jitter.take() {
-            Taken::Sound(frame) => {
-                self.concealer.heard(&frame);
+    fn incoming_frame(&mut self) -> (crate::Frame, bool) {
+        let (heard, lost) = match self.jitter.pull() {
+            Pulled::Sound(frame) => {
+                self.concealer.received(&frame);
                 (frame, false)
             }
-            Taken::Lost | Taken::Empty => (self.concealer.missed(), true),
+            Pulled::Lost | Pulled::Empty => (self.concealer.missed(), true),
         };
         // A tone is not speech, and its reports prove that the line is alive.
         if self.inbox.is_on() {

@@ -1,5 +1,5 @@
 use offhook_media::FRAME_SAMPLES;
-use offhook_media::jitter::{Counts, JitterBuffer, Sound, Taken};
+use offhook_media::jitter::{Counts, JitterBuffer, Pulled, Sound};
 use offhook_media::rtp::{Sequence, Timestamp};
 use proptest::prelude::*;
 
@@ -19,10 +19,10 @@ fn sound(place: u16) -> Sound {
 
 /// The next frame: a packet's place, 0 for a gap, and -1 for nothing.
 fn take(buffer: &mut JitterBuffer) -> i16 {
-    match buffer.take() {
-        Taken::Sound(frame) => frame[80],
-        Taken::Lost => 0,
-        Taken::Empty => -1,
+    match buffer.pull() {
+        Pulled::Sound(frame) => frame[80],
+        Pulled::Lost => 0,
+        Pulled::Empty => -1,
     }
 }
 
@@ -129,7 +129,7 @@ fn packets_of_thirty_milliseconds_become_frames_of_twenty() {
         if tick % 3 != 2 {
             buffer.put(long(tick - tick / 3));
         }
-        if let Taken::Sound(frame) = buffer.take() {
+        if let Pulled::Sound(frame) = buffer.pull() {
             heard.extend(frame);
         }
     }
@@ -245,7 +245,7 @@ fn a_faster_clock_on_the_other_side_costs_a_frame_now_and_then() {
             buffer.put(sound(next));
             next += 1;
         }
-        sounds += u32::from(matches!(buffer.take(), Taken::Sound(_)));
+        sounds += u32::from(matches!(buffer.pull(), Pulled::Sound(_)));
     }
     let counts = buffer.counts();
     assert!(sounds >= 2_998, "{sounds}");
@@ -311,7 +311,7 @@ fn sound_of_an_impossible_length_is_refused() {
             ..sound(1)
         });
     }
-    assert_eq!((buffer.counts().refused, buffer.take()), (4, Taken::Empty));
+    assert_eq!((buffer.counts().refused, buffer.pull()), (4, Pulled::Empty));
 }
 
 /// Plays packets that arrive this many milliseconds after they were sent; `None` is lost.
@@ -382,13 +382,13 @@ proptest! {
         for (ssrc, sequence, timestamp, length, takes) in packets {
             buffer.put(Sound { ssrc, sequence: Sequence(sequence), timestamp: Timestamp(timestamp), samples: vec![-9; length] });
             for _ in 0..takes {
-                buffer.take();
+                buffer.pull();
             }
         }
         for (sequence, timestamp, length, takes) in close {
             buffer.put(Sound { ssrc: 1, sequence: FIRST + sequence, timestamp: START + timestamp, samples: vec![-9; length] });
             for _ in 0..takes {
-                buffer.take();
+                buffer.pull();
             }
         }
         prop_assert!((320..=640).contains(&buffer.delay()));

@@ -143,7 +143,11 @@ fn who_does_not_listen_has_put_us_on_hold() {
     for (line, holds) in cases {
         let read = read_answer(described(&format!("m=audio 4000 RTP/AVP 0\n{line}")).as_bytes())
             .expect("an answer");
-        assert_eq!((read.holds(), read.listens()), (holds, !holds), "{line}");
+        assert_eq!(
+            (read.is_on_hold(), read.listens()),
+            (holds, !holds),
+            "{line}"
+        );
         assert_eq!(read.socket().is_some(), !line.starts_with("c="), "{line}");
     }
 }

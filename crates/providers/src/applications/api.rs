@@ -45,10 +45,10 @@ impl Fault {
 
 /// Parses the arguments of a call. The error is a sentence for the model.
 pub(super) fn read<T: DeserializeOwned>(call: FunctionCall<'_>) -> Result<T> {
-    serde_json::from_str(call.arguments).map_err(|_| said("The arguments cannot be read."))
+    serde_json::from_str(call.arguments).map_err(|_| message("The arguments cannot be read."))
 }
 
-pub(super) fn said(text: &str) -> FunctionError {
+pub(super) fn message(text: &str) -> FunctionError {
     FunctionError::Said(text.to_owned())
 }
 
@@ -67,7 +67,7 @@ impl Api {
         query: &[(&str, &str)],
         token: &str,
     ) -> Result<T, Fault> {
-        self.ask(Method::GET, path, query, None, token).await
+        self.send(Method::GET, path, query, None, token).await
     }
 
     pub(super) async fn post<T: DeserializeOwned>(
@@ -77,11 +77,11 @@ impl Api {
         value: &Value,
         token: &str,
     ) -> Result<T, Fault> {
-        self.ask(Method::POST, path, query, Some(value), token)
+        self.send(Method::POST, path, query, Some(value), token)
             .await
     }
 
-    async fn ask<T: DeserializeOwned>(
+    async fn send<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,

@@ -11,9 +11,9 @@ use reqwest::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::api::{Api, Fault, Result, read, said};
-use super::oauth::Door;
-use super::slots::{Wish, told};
+use super::api::{Api, Fault, Result, message, read};
+use super::oauth::OAuthClient;
+use super::slots::{SlotSearch, rfc3339};
 use super::{ApplicationError, ApplicationSettings, Places};
 
 pub(super) const TOOLKIT: &str = "google_calendar";
@@ -68,7 +68,7 @@ const BOOK_SCHEMA: &str = r#"{"type":"object","properties":{
 "required":["start","title"],"additionalProperties":false}"#;
 
 pub(super) struct GoogleCalendar {
-    door: Door,
+    door: OAuthClient,
     api: Api,
 }
 
@@ -136,7 +136,7 @@ impl GoogleCalendar {
         settings: &ApplicationSettings,
     ) -> Result<Self, ApplicationError> {
         let api = Api::new(client.clone(), PLACES.api(settings)?, "calendar");
-        let door = Door::new(client, &PLACES, settings, &SCOPES, &EXTRAS)?;
+        let door = OAuthClient::new(client, &PLACES, settings, &SCOPES, &EXTRAS)?;
         Ok(Self { door, api })
     }
 
@@ -145,7 +145,7 @@ impl GoogleCalendar {
         if let Some(name) = asked {
             return match TimeZone::get(&name) {
                 Ok(zone) => Ok((zone, name)),
-                Err(_) => Err(said(
+                Err(_) => Err(message(
                     "There is no such time zone: give an IANA name such as America/Mexico_City, or none.",
                 )),
             };
@@ -171,7 +171,7 @@ impl GoogleCalendar {
         let found = found.map_err(|fault| self.api.not_read(fault))?;
         let calendar = found.calendars.primary;
         if !calendar.errors.is_empty() {
-            return Err(said(
+            return Err(message(
                 "The calendar does not say what is taken: say that it cannot be looked up now.",
             ));
         }
@@ -187,15 +187,15 @@ impl GoogleCalendar {
         let date: Date = free
             .date
             .parse()
-            .map_err(|_| said("There is no such `date`."))?;
+            .map_err(|_| message("There is no such `date`."))?;
         let time = |text: Option<String>, usual: Time| match text {
             None => Ok(usual),
             Some(text) => text
                 .parse()
-                .map_err(|_| said("There is no such time of day.")),
+                .map_err(|_| message("There is no such time of day.")),
         };
         let minutes = free.duration_minutes.unwrap_or(MINUTES);
-        let wish = Wish {
+        let search = SlotSearch {
             date,
             days: free.days.unwrap_or(1),
             from: time(free.from_time, DAY_BEGINS)?,
@@ -203,13 +203,15 @@ impl GoogleCalendar {
             length: SignedDuration::from_mins(minutes),
         };
         let (zone, name) = self.zone(free.time_zone, token).await?;
-        let windows = wish.windows(&zone);
+        let windows = search.windows(&zone);
         let Some(((from, _), (_, to))) = windows.first().zip(windows.last()) else {
-            return Err(said("`to_time` must be later in the day than `from_time`."));
+            return Err(message(
+                "`to_time` must be later in the day than `from_time`.",
+            ));
         };
         let busy = self.busy(from.timestamp(), to.timestamp(), token).await?;
-        let (free, more) = wish.free(&windows, &busy, now);
-        let slots: Vec<String> = free.iter().map(told).collect();
+        let (free, more) = search.free(&windows, &busy, now);
+        let slots: Vec<String> = free.iter().map(rfc3339).collect();
         let answer = json!({
             "time_zone": name,
             "duration_minutes": minutes,
@@ -231,19 +233,19 @@ impl GoogleCalendar {
     ) -> Result<String> {
         let (zone, name) = self.zone(booking.time_zone, token).await?;
         let start = instant(&booking.start, &zone)
-            .ok_or_else(|| said("`start` is no time: give it as 2026-12-01T09:00."))?;
+            .ok_or_else(|| message("`start` is no time: give it as 2026-12-01T09:00."))?;
         if start.timestamp() <= now {
-            return Err(said("`start` is in the past: nothing was booked."));
+            return Err(message("`start` is in the past: nothing was booked."));
         }
         let minutes = booking.duration_minutes.unwrap_or(MINUTES);
         let end = start
             .checked_add(SignedDuration::from_mins(minutes))
-            .map_err(|_| said("`start` is too far away: nothing was booked."))?;
+            .map_err(|_| message("`start` is too far away: nothing was booked."))?;
         let id = event_id(conversation, &start, minutes);
         let mut booked = json!({
             "booked": true,
-            "start": told(&start),
-            "end": told(&end),
+            "start": rfc3339(&start),
+            "end": rfc3339(&end),
             "time_zone": name,
             "event_id": id,
         });
@@ -255,7 +257,7 @@ impl GoogleCalendar {
                     booked["note"] = BOOKED_BEFORE.into();
                     Ok(booked.to_string())
                 }
-                Some(false) => Err(said(
+                Some(false) => Err(message(
                     "That time is taken: nothing was booked. Look for free times again and offer another one.",
                 )),
                 // An earlier request may have had an effect.
@@ -265,8 +267,8 @@ impl GoogleCalendar {
         let mut event = json!({
             "id": id,
             "summary": booking.title,
-            "start": {"dateTime": told(&start), "timeZone": name},
-            "end": {"dateTime": told(&end), "timeZone": name},
+            "start": {"dateTime": rfc3339(&start), "timeZone": name},
+            "end": {"dateTime": rfc3339(&end), "timeZone": name},
         });
         if let Some(description) = booking.description {
             event["description"] = description.into();
@@ -292,7 +294,7 @@ impl GoogleCalendar {
         match self.stands(id, token).await {
             Some(true) => Ok(()),
             // The id of a deleted event stays reserved.
-            Some(false) if is_known => Err(said(
+            Some(false) if is_known => Err(message(
                 "What was booked for that time in this conversation has been cancelled since: nothing was booked. Offer \
                  another time.",
             )),
@@ -365,7 +367,7 @@ impl Application for GoogleCalendar {
         match call.function {
             FREE_SLOTS => self.free_slots(read(call)?, call.access_token, now).await,
             BOOK => self.book(read(call)?, call, now).await,
-            _ => Err(said("The calendar has no such function.")),
+            _ => Err(message("The calendar has no such function.")),
         }
     }
 }

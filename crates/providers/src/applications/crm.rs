@@ -8,8 +8,8 @@ use reqwest::Client;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::api::{Api, Fault, Result, read, said};
-use super::oauth::Door;
+use super::api::{Api, Fault, Result, message, read};
+use super::oauth::OAuthClient;
 use super::{ApplicationError, ApplicationSettings, Places, cut};
 
 pub(super) const TOOLKIT: &str = "hubspot";
@@ -56,7 +56,7 @@ const LOG_CALL_SCHEMA: &str = r#"{"type":"object","properties":{
 "required":["contact_id","summary"],"additionalProperties":false}"#;
 
 pub(super) struct HubSpot {
-    door: Door,
+    door: OAuthClient,
     api: Api,
 }
 
@@ -108,7 +108,7 @@ impl HubSpot {
         settings: &ApplicationSettings,
     ) -> Result<Self, ApplicationError> {
         let api = Api::new(client.clone(), PLACES.api(settings)?, "CRM");
-        let door = Door::new(client, &PLACES, settings, &SCOPES, &[])?;
+        let door = OAuthClient::new(client, &PLACES, settings, &SCOPES, &[])?;
         Ok(Self { door, api })
     }
 
@@ -207,7 +207,7 @@ impl Application for HubSpot {
         match call.function {
             FIND_CONTACT => self.find_contact(read(call)?, token).await,
             LOG_CALL => self.log_call(read(call)?, token, call.now).await,
-            _ => Err(said("The CRM has no such function.")),
+            _ => Err(message("The CRM has no such function.")),
         }
     }
 }

@@ -17,7 +17,7 @@ use url::form_urlencoded::Serializer;
 
 use super::{ApplicationError, ApplicationSettings, Places, body};
 
-pub(super) struct Door {
+pub(super) struct OAuthClient {
     client: Client,
     client_id: String,
     client_secret: String,
@@ -28,7 +28,7 @@ pub(super) struct Door {
     extras: &'static [(&'static str, &'static str)],
 }
 
-impl Door {
+impl OAuthClient {
     pub(super) fn new(
         client: Client,
         places: &Places,
@@ -99,7 +99,7 @@ impl Door {
 }
 
 #[async_trait]
-impl Consents for Door {
+impl Consents for OAuthClient {
     fn authorize(&self, redirect_uri: &str, state: &str) -> Result<Authorization, GrantError> {
         let mut random = [0; 32];
         let filled = SystemRandom::new().fill(&mut random);

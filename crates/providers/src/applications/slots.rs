@@ -5,10 +5,10 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _, Zoned};
 
 /// Free times in an answer at most.
-pub(super) const TOLD: usize = 20;
+pub(super) const MAX_SLOTS: usize = 20;
 
 /// The search for free times.
-pub(super) struct Wish {
+pub(super) struct SlotSearch {
     pub(super) date: Date,
     /// The number of days.
     pub(super) days: i64,
@@ -20,7 +20,7 @@ pub(super) struct Wish {
     pub(super) length: SignedDuration,
 }
 
-impl Wish {
+impl SlotSearch {
     /// The window of each day, as instants; a day without a valid window is left out.
     pub(super) fn windows(&self, zone: &TimeZone) -> Vec<(Zoned, Zoned)> {
         let mut windows = Vec::new();
@@ -60,7 +60,7 @@ impl Wish {
                 let begins = start.timestamp();
                 let is_taken = |(from, to): &(Timestamp, Timestamp)| *from < end && begins < *to;
                 if begins >= now && !busy.iter().any(is_taken) {
-                    if free.len() == TOLD {
+                    if free.len() == MAX_SLOTS {
                         return (free, true);
                     }
                     free.push(start.clone());
@@ -76,7 +76,7 @@ impl Wish {
 }
 
 /// Formats an instant with its offset, to the second: `2026-12-01T09:00:00-06:00`.
-pub(super) fn told(at: &Zoned) -> String {
+pub(super) fn rfc3339(at: &Zoned) -> String {
     at.timestamp().display_with_offset(at.offset()).to_string()
 }
 
@@ -84,8 +84,8 @@ pub(super) fn told(at: &Zoned) -> String {
 mod tests {
     use super::*;
 
-    fn wish(date: &str, days: i64, from: &str, to: &str, minutes: i64) -> Wish {
-        Wish {
+    fn search(date: &str, days: i64, from: &str, to: &str, minutes: i64) -> SlotSearch {
+        SlotSearch {
             date: date.parse().unwrap(),
             days,
             from: from.parse().unwrap(),
@@ -94,19 +94,29 @@ mod tests {
         }
     }
 
-    fn found(wish: &Wish, zone: &str, busy: &[(&str, &str)], now: &str) -> (Vec<String>, bool) {
+    fn found(
+        search: &SlotSearch,
+        zone: &str,
+        busy: &[(&str, &str)],
+        now: &str,
+    ) -> (Vec<String>, bool) {
         let zone = TimeZone::get(zone).unwrap();
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let busy: Vec<_> = busy.iter().map(|(from, to)| (at(from), at(to))).collect();
-        let (free, more) = wish.free(&wish.windows(&zone), &busy, at(now));
-        (free.iter().map(told).collect(), more)
+        let (free, more) = search.free(&search.windows(&zone), &busy, at(now));
+        (free.iter().map(rfc3339).collect(), more)
     }
 
     #[test]
     fn free_times_are_between_the_busy_ones_and_not_in_the_past() {
-        let wish = wish("2026-12-01", 1, "09:00", "12:00", 60);
+        let search = search("2026-12-01", 1, "09:00", "12:00", 60);
         let busy = [("2026-12-01T15:30:00Z", "2026-12-01T16:00:00Z")];
-        let (free, more) = found(&wish, "America/Mexico_City", &busy, "2026-11-01T00:00:00Z");
+        let (free, more) = found(
+            &search,
+            "America/Mexico_City",
+            &busy,
+            "2026-11-01T00:00:00Z",
+        );
         assert_eq!(
             free,
             [
@@ -116,14 +126,19 @@ mod tests {
             ]
         );
         assert!(!more);
-        let (free, _) = found(&wish, "America/Mexico_City", &busy, "2026-12-01T16:31:00Z");
+        let (free, _) = found(
+            &search,
+            "America/Mexico_City",
+            &busy,
+            "2026-12-01T16:31:00Z",
+        );
         assert_eq!(free, ["2026-12-01T11:00:00-06:00"]);
     }
 
     #[test]
     fn a_day_on_which_the_clocks_change_has_its_own_offsets() {
-        let wish = wish("2026-10-25", 2, "01:00", "04:00", 60);
-        let (free, _) = found(&wish, "Europe/Madrid", &[], "2026-10-01T00:00:00Z");
+        let search = search("2026-10-25", 2, "01:00", "04:00", 60);
+        let (free, _) = found(&search, "Europe/Madrid", &[], "2026-10-01T00:00:00Z");
         // 02:30 occurs twice on the 25th.
         assert_eq!(free.first().unwrap(), "2026-10-25T01:00:00+02:00");
         assert!(
@@ -142,10 +157,10 @@ mod tests {
 
     #[test]
     fn no_more_than_twenty_are_told() {
-        let wish = wish("2026-12-01", 7, "09:00", "18:00", 15);
-        let (free, more) = found(&wish, "UTC", &[], "2026-11-01T00:00:00Z");
-        assert_eq!((free.len(), more), (TOLD, true));
-        let none = found(&wish, "UTC", &[], "2027-01-01T00:00:00Z");
+        let search = search("2026-12-01", 7, "09:00", "18:00", 15);
+        let (free, more) = found(&search, "UTC", &[], "2026-11-01T00:00:00Z");
+        assert_eq!((free.len(), more), (MAX_SLOTS, true));
+        let none = found(&search, "UTC", &[], "2027-01-01T00:00:00Z");
         assert_eq!(none, (Vec::new(), false));
     }
 }

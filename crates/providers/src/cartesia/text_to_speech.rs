@@ -12,7 +12,7 @@ use crate::speech::Result;
 use crate::speech::endpoint::Endpoint;
 use crate::speech::settings::{self, VOICE};
 use crate::speech::sound::Coding;
-use crate::speech::utter::mouth;
+use crate::speech::utter::start_synthesizer;
 use crate::speech::{SpeechOutput, SpeechTransport};
 
 /// The API version of this wire format.
@@ -50,7 +50,7 @@ fn voice(settings: &VoiceSettings) -> Result<Map<String, Value>> {
     if speed != 1.0 {
         manner.insert("speed".to_owned(), json!(speed));
     }
-    let model = match settings::spoken_by(settings)? {
+    let model = match settings::voice_model(settings)? {
         name if name == STANDARD.0 => STANDARD.1.to_owned(),
         name => name,
     };
@@ -83,7 +83,7 @@ impl TextToSpeech for Cartesia {
             SpeechTransport::WebSocket => {
                 let url = self.endpoint.socket_url("tts/websocket", &[])?;
                 let upgrade = self.endpoint.upgrade(url, headers);
-                mouth(upgrade, contexts::Contexts::new(voice)).await
+                start_synthesizer(upgrade, contexts::Contexts::new(voice)).await
             }
             SpeechTransport::Http => {
                 let url = self.endpoint.url("tts/bytes", &[])?;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::lenient::{self, Id, Lenient, List, Places, Text};
 use crate::voices::reading::{Listed, Reading, following};
-use crate::voices::wire::Spoken;
+use crate::voices::wire::Languages;
 use crate::voices::{PAGE_SIZE, Source, owners};
 
 /// The API version of this wire format.
@@ -70,8 +70,8 @@ impl Library {
             let listed = page.data.into_iter();
             let listed: Vec<Option<Listed>> = listed.map(|listed| voice(listed.0?)).collect();
             let next = listed.iter().flatten().last().map(|(id, _)| id.clone());
-            let goes_on = reading.page(listed, page.has_more)?;
-            last = following(goes_on, next, last.as_deref())?;
+            let has_more = reading.page(listed, page.has_more)?;
+            last = following(has_more, next, last.as_deref())?;
             if last.is_none() {
                 return Ok(reading.whole());
             }
@@ -81,7 +81,7 @@ impl Library {
 
 fn voice(listed: ListedVoice) -> Option<Listed> {
     let id = listed.id.0?;
-    let mut spoken = Spoken::default();
+    let mut spoken = Languages::default();
     spoken.add(listed.language.0.as_deref());
     // The native locale comes first.
     for Locale { locale } in &listed.locales.0 {

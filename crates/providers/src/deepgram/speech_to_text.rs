@@ -102,7 +102,7 @@ fn sound() -> [(&'static str, String); 2] {
 
 /// The query of `v1/listen`.
 fn streaming(settings: &RecognizerSettings) -> Result<Query> {
-    let model = settings::heard_by(settings)?;
+    let model = settings::recognizer_model(settings)?;
     settings::read(&settings.settings, STT, |fields| {
         let mut query = vec![("model", model), ("language", settings.language.clone())];
         query.extend(sound());

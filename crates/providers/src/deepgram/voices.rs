@@ -5,10 +5,10 @@ use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 
-use crate::lenient::{Id, Lenient, List, Places, Text, said};
+use crate::lenient::{Id, Lenient, List, Places, Text, non_empty};
 use crate::voices::Source;
 use crate::voices::reading::{Listed, Reading};
-use crate::voices::wire::Spoken;
+use crate::voices::wire::Languages;
 
 pub(crate) struct Library(pub(crate) Source);
 
@@ -55,7 +55,7 @@ impl Library {
     fn voice(&self, model: Model) -> Option<Listed> {
         let id = model.canonical_name.0?;
         let Lenient(metadata) = model.metadata;
-        let mut spoken = Spoken::default();
+        let mut spoken = Languages::default();
         for tag in &model.languages.0 {
             spoken.add(Some(tag));
         }
@@ -75,7 +75,7 @@ impl Library {
             languages: spoken.languages,
             locales: spoken.locales,
             description: None,
-            use_case: metadata.use_cases.0.into_iter().find_map(said),
+            use_case: metadata.use_cases.0.into_iter().find_map(non_empty),
             preview_url: self.0.preview(metadata.sample.0),
             model_compat: vec![id.clone()],
             source: VoiceSource::Public,

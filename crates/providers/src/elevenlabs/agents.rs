@@ -92,7 +92,7 @@ pub(super) async fn list(
             .iter()
             .filter(|number| number.agent.as_deref() == Some(&definition.agent_id));
         LegacyAgent {
-            phone_numbers: own.map(super::numbers::Number::told).collect(),
+            phone_numbers: own.map(super::numbers::Number::to_legacy).collect(),
             ..agent(definition)
         }
     });

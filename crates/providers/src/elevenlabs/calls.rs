@@ -78,7 +78,7 @@ pub(super) async fn place(
     };
     let path = ["v1", "convai", kind, "outbound-call"];
     match client.post(key, &path, &request).await {
-        Ok(placed) => taken(placed),
+        Ok(placed) => conversation_of(placed),
         Err(failed) => {
             if matches!(failed, Failed::NotFound | Failed::Refused(_)) {
                 // The number may no longer exist.
@@ -90,7 +90,7 @@ pub(super) async fn place(
 }
 
 /// Interprets the answer. If it has a conversation id, a call may exist, whatever else it says.
-fn taken(placed: Placed) -> Result<Option<String>, LegacyError> {
+fn conversation_of(placed: Placed) -> Result<Option<String>, LegacyError> {
     match placed.conversation_id.0 {
         None if !placed.success => Err(LegacyError::Refused("it did not place the call")),
         conversation => Ok(conversation),
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_conversation_is_a_call_that_was_placed_whatever_else_the_answer_says() {
-        let told = |answer: Value| taken(serde_json::from_value(answer).unwrap());
+        let told = |answer: Value| conversation_of(serde_json::from_value(answer).unwrap());
         let conversation = Ok(Some("conv_1".to_owned()));
         for success in [true, false] {
             let answer = json!({"success": success, "conversation_id": "conv_1"});

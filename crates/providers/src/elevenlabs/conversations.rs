@@ -8,18 +8,18 @@ use serde::Deserialize;
 
 use super::client::{Client, Failed};
 use super::outcome::{Ending, Line, outcome};
-use super::transcript::{LONGEST, Said, seconds, turns};
+use super::transcript::{Entry, LONGEST, seconds, turns};
 use crate::lenient::{Id, Lenient, List, Places, Text, readable};
 
 #[cfg(test)]
 mod tests;
 
 /// Conversations that are checked for our handle; the request filters by it.
-const LOOKED_AT: &str = "10";
+const SEARCH_LIMIT: &str = "10";
 
 /// The time of a beginning that the provider does not report in seconds. It is far in the future; the caller replaces
 /// it by the present.
-const UNTOLD: Timestamp = Timestamp::from_micros(253_402_128_000_000_000);
+const UNKNOWN_TIME: Timestamp = Timestamp::from_micros(253_402_128_000_000_000);
 
 /// The page size of the list of all conversations, and the most pages read.
 const PAGE_SIZE: &str = "100";
@@ -47,7 +47,7 @@ struct Conversation {
     agent_id: Id,
     status: Text,
     user_id: Text,
-    transcript: List<Said>,
+    transcript: List<Entry>,
     metadata: Lenient<Metadata>,
     analysis: Lenient<Analysis>,
     conversation_initiation_client_data: Lenient<Initiation>,
@@ -117,7 +117,7 @@ pub(super) async fn progress(
     reference: &LegacyReference,
 ) -> Result<Option<LegacyProgress>, LegacyError> {
     let found = find(client, key, reference).await;
-    Ok(found.map_err(Failed::of_reading)?.map(told))
+    Ok(found.map_err(Failed::of_reading)?.map(progress_of))
 }
 
 /// The provider's id of a call; `None` while it lists none with our handle.
@@ -200,7 +200,7 @@ pub(super) async fn of_others(
         to,
         customer,
         began_at: Timestamp::from_micros(0).plus(seconds(began)),
-        is_told: matches!(status.as_str(), "done" | "failed"),
+        is_final: matches!(status.as_str(), "done" | "failed"),
     }))
 }
 
@@ -213,7 +213,7 @@ async fn find(
         return one(client, key, id).await;
     }
     let handle = reference.call.to_string();
-    let query = [("user_id", handle.as_str()), ("page_size", LOOKED_AT)];
+    let query = [("user_id", handle.as_str()), ("page_size", SEARCH_LIMIT)];
     let path = ["v1", "convai", "conversations"];
     let page: Page = client.get(key, &path, &query).await?;
     let mut is_whole = true;
@@ -264,7 +264,7 @@ fn handles(conversation: &Conversation) -> impl Iterator<Item = &str> {
 }
 
 /// The state of a call from its conversation, with the times in it.
-fn told(conversation: Conversation) -> LegacyProgress {
+fn progress_of(conversation: Conversation) -> LegacyProgress {
     let Lenient(metadata) = conversation.metadata;
     let List(transcript) = conversation.transcript;
     let Lenient(phone_call) = metadata.phone_call;
@@ -287,13 +287,13 @@ fn told(conversation: Conversation) -> LegacyProgress {
         error: metadata.error.0.code.0,
         was_spoken: !lasted.is_zero() || !transcript.is_empty(),
     };
-    let told = [
+    let times = [
         metadata.accepted_time_unix_secs,
         metadata.start_time_unix_secs,
     ];
-    let began = told.into_iter().find_map(|at| at.0.filter(|at| *at > 0.0));
+    let began = times.into_iter().find_map(|at| at.0.filter(|at| *at > 0.0));
     let began = began.map(|at| Timestamp::from_micros(0).plus(seconds(at)));
-    let began = began.map_or(UNTOLD, |at| at.min(UNTOLD));
+    let began = began.map_or(UNKNOWN_TIME, |at| at.min(UNKNOWN_TIME));
     let answered_at = ending.is_answered().then_some(began);
     let outcome = outcome(&ending);
     let turns = match answered_at {
@@ -313,7 +313,7 @@ fn told(conversation: Conversation) -> LegacyProgress {
             .0
             .unwrap_or_default(),
         recorded: conversation.has_audio.0 && answered_at.is_some(),
-        is_told: matches!(status.as_str(), "done" | "failed"),
+        is_final: matches!(status.as_str(), "done" | "failed"),
     });
     LegacyProgress {
         conversation: conversation.conversation_id.0,

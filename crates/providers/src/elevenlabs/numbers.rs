@@ -41,7 +41,7 @@ pub(crate) enum Line {
 }
 
 impl Number {
-    pub(super) fn told(&self) -> LegacyNumber {
+    pub(super) fn to_legacy(&self) -> LegacyNumber {
         LegacyNumber {
             number: self.number.clone(),
             label: self.label.clone(),

@@ -17,7 +17,7 @@ use super::text_to_speech::ElevenLabs;
 use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
 use crate::speech::SpeechInput;
-use crate::speech::listen::{Hearing, listen};
+use crate::speech::listen::{RecognizerProtocol, listen};
 use crate::speech::settings::{self, STT};
 use crate::speech::socket::{message, text};
 use crate::speech::sound::to_ulaw;
@@ -29,7 +29,7 @@ impl ElevenLabs {
     fn listening_url(&self, settings: &RecognizerSettings) -> Result<Url> {
         settings::none(&settings.settings, STT)?;
         let query = [
-            ("model_id", settings::heard_by(settings)?),
+            ("model_id", settings::recognizer_model(settings)?),
             ("audio_format", "ulaw_8000".to_owned()),
             ("commit_strategy", "manual".to_owned()),
             ("language_code", settings::primary(&settings.language)),
@@ -70,7 +70,7 @@ struct Scribe {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct ServerMessage {
     #[serde(default)]
     message_type: String,
     #[serde(default)]
@@ -86,7 +86,7 @@ impl Scribe {
     }
 }
 
-impl Hearing for Scribe {
+impl RecognizerProtocol for Scribe {
     fn frame(&mut self, frame: &Frame) -> Option<Message> {
         self.pending.extend(to_ulaw(frame));
         (self.pending.len() >= TOGETHER).then(|| self.chunk(false))
@@ -96,25 +96,25 @@ impl Hearing for Scribe {
         self.chunk(true)
     }
 
-    fn read(&mut self, text: &str, told: &mut Vec<RecognizerEvent>) -> Result<()> {
-        let said: Said = message(text)?;
-        let words = without_nul(said.text.0);
+    fn read(&mut self, text: &str, events: &mut Vec<RecognizerEvent>) -> Result<()> {
+        let message: ServerMessage = message(text)?;
+        let words = without_nul(message.text.0);
         let words = words.trim();
-        match said.message_type.as_str() {
+        match message.message_type.as_str() {
             "partial_transcript" if words != self.guess => {
                 words.clone_into(&mut self.guess);
-                told.push(RecognizerEvent::Partial(words.to_owned()));
+                events.push(RecognizerEvent::Partial(words.to_owned()));
             }
             "committed_transcript" => {
                 self.guess.clear();
                 if !words.is_empty() {
-                    told.push(RecognizerEvent::Final(words.to_owned()));
+                    events.push(RecognizerEvent::Final(words.to_owned()));
                 }
-                told.push(RecognizerEvent::Finalized);
+                events.push(RecognizerEvent::Finalized);
             }
             // There was not enough audio to transcribe.
             "commit_throttled" | "insufficient_audio_activity" => {
-                told.push(RecognizerEvent::Finalized);
+                events.push(RecognizerEvent::Finalized);
             }
             "auth_error" | "unaccepted_terms" => return Err(SpeechError::Refused(401)),
             "quota_exceeded" | "rate_limited" | "resource_exhausted" | "queue_overflow" => {
@@ -133,9 +133,9 @@ impl Hearing for Scribe {
         Ok(())
     }
 
-    fn unanswered(&mut self, told: &mut Vec<RecognizerEvent>) {
+    fn unanswered(&mut self, events: &mut Vec<RecognizerEvent>) {
         if !self.guess.is_empty() {
-            told.push(RecognizerEvent::Final(std::mem::take(&mut self.guess)));
+            events.push(RecognizerEvent::Final(std::mem::take(&mut self.guess)));
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::speech::Result;
 use crate::speech::endpoint::Endpoint;
 use crate::speech::settings::{self, VOICE};
 use crate::speech::sound::Coding;
-use crate::speech::utter::mouth;
+use crate::speech::utter::start_synthesizer;
 use crate::speech::{SpeechOutput, SpeechTransport};
 
 pub(crate) const KEY: HeaderName = HeaderName::from_static("xi-api-key");
@@ -48,7 +48,7 @@ impl Voice {
     fn read(settings: &VoiceSettings) -> Result<Self> {
         let voice_id = settings::voice_id(settings)?.to_owned();
         let speed = settings::speed(settings, SLOWEST, FASTEST)?;
-        let model = match settings::spoken_by(settings)? {
+        let model = match settings::voice_model(settings)? {
             name if name == FLASH.0 => FLASH.1.to_owned(),
             name => name,
         };
@@ -150,7 +150,7 @@ impl TextToSpeech for ElevenLabs {
                 let path = format!("v1/text-to-speech/{}/multi-stream-input", voice.voice_id);
                 let url = self.endpoint.socket_url(&path, &voice.query())?;
                 let upgrade = self.endpoint.upgrade(url, headers);
-                mouth(upgrade, contexts::Contexts::new(voice.manner())).await
+                start_synthesizer(upgrade, contexts::Contexts::new(voice.manner())).await
             }
             SpeechTransport::Http => {
                 let path = format!("v1/text-to-speech/{}/stream", voice.voice_id);

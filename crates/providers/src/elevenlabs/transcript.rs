@@ -13,7 +13,7 @@ pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct Said {
+pub(super) struct Entry {
     role: Text,
     message: Text,
     tool_calls: List<ToolCall>,
@@ -31,18 +31,18 @@ struct ToolCall {
 /// the next one begins, or the call ends; a tool call has no duration. If the call goes on (`lasted` is `None`), the
 /// last turn is left out, because it may still be spoken.
 pub(super) fn turns(
-    transcript: Vec<Said>,
+    transcript: Vec<Entry>,
     answered_at: Timestamp,
     lasted: Option<Duration>,
 ) -> Vec<Turn> {
     // A finished call without a duration sets no limit.
     let most = lasted.filter(|lasted| !lasted.is_zero()).unwrap_or(LONGEST);
     let mut second = Duration::ZERO;
-    let mut told: Vec<(Duration, Turn)> = Vec::with_capacity(transcript.len());
-    for said in transcript {
-        let at = seconds(said.time_in_call_secs.0.unwrap_or(0.0));
-        let interrupted = said.interrupted.0;
-        let Some((role, text)) = words(said) else {
+    let mut turns_so_far: Vec<(Duration, Turn)> = Vec::with_capacity(transcript.len());
+    for entry in transcript {
+        let at = seconds(entry.time_in_call_secs.0.unwrap_or(0.0));
+        let interrupted = entry.interrupted.0;
+        let Some((role, text)) = words(entry) else {
             continue;
         };
         second = at.clamp(second, most);
@@ -53,34 +53,38 @@ pub(super) fn turns(
             duration_ms: 0,
             interrupted,
         };
-        told.push((second, turn));
+        turns_so_far.push((second, turn));
     }
     let is_spoken = |turn: &Turn| turn.role != TurnRole::Tool;
     let mut next = lasted.unwrap_or_default().max(second);
     if lasted.is_none()
-        && let Some(last) = told.iter().rposition(|(_, turn)| is_spoken(turn))
+        && let Some(last) = turns_so_far.iter().rposition(|(_, turn)| is_spoken(turn))
     {
-        next = told[last].0;
-        told.truncate(last);
+        next = turns_so_far[last].0;
+        turns_so_far.truncate(last);
     }
-    for (began, turn) in told.iter_mut().rev().filter(|(_, turn)| is_spoken(turn)) {
+    for (began, turn) in turns_so_far
+        .iter_mut()
+        .rev()
+        .filter(|(_, turn)| is_spoken(turn))
+    {
         let length = next.saturating_sub(*began).as_millis();
         turn.duration_ms = u32::try_from(length).unwrap_or(u32::MAX);
         next = *began;
     }
-    told.into_iter().map(|(_, turn)| turn).collect()
+    turns_so_far.into_iter().map(|(_, turn)| turn).collect()
 }
 
 /// The role and text of a turn; `None` if it is empty.
-fn words(said: Said) -> Option<(TurnRole, String)> {
-    let role = match said.role.0.as_deref() {
+fn words(entry: Entry) -> Option<(TurnRole, String)> {
+    let role = match entry.role.0.as_deref() {
         Some("agent") => TurnRole::Agent,
         Some("user") => TurnRole::User,
         _ => TurnRole::Tool,
     };
-    match said.message.0 {
+    match entry.message.0 {
         Some(text) => Some((role, text)),
-        None => Some((TurnRole::Tool, tools(&said.tool_calls.0)?)),
+        None => Some((TurnRole::Tool, tools(&entry.tool_calls.0)?)),
     }
 }
 
@@ -109,15 +113,16 @@ mod tests {
     /// The second and the milliseconds of each turn; `lasted` is `None` for a call that goes on.
     fn times(transcript: Value, lasted: Option<u64>) -> Vec<(u64, u32)> {
         let transcript = serde_json::from_value(transcript).unwrap();
-        let told = turns(transcript, at(100), lasted.map(Duration::from_secs));
-        told.iter()
+        let turns_so_far = turns(transcript, at(100), lasted.map(Duration::from_secs));
+        turns_so_far
+            .iter()
             .map(|turn| (turn.started_at.since(at(100)).as_secs(), turn.duration_ms))
             .collect()
     }
 
     #[test]
     fn a_turn_lasts_until_somebody_speaks_next_or_the_call_is_over() {
-        let said = json!([
+        let entry = json!([
             {"role": "agent", "message": "Hello.", "time_in_call_secs": 0},
             {"role": "user", "message": "Hi.", "time_in_call_secs": 3.5},
             {"role": "agent", "message": "I look.", "time_in_call_secs": 5},
@@ -126,7 +131,7 @@ mod tests {
             {"role": "agent", "message": null, "time_in_call_secs": 9, "tool_calls": [{"tool_name": "end_call"}]},
         ]);
         let begun = [(0, 3_500), (3, 1_500), (5, 4_000), (6, 0)];
-        assert_eq!(times(said.clone(), None), begun);
+        assert_eq!(times(entry.clone(), None), begun);
         let whole = [
             (0, 3_500),
             (3, 1_500),
@@ -135,26 +140,26 @@ mod tests {
             (9, 3_000),
             (9, 0),
         ];
-        assert_eq!(times(said, Some(12)), whole);
+        assert_eq!(times(entry, Some(12)), whole);
     }
 
     #[test]
     fn no_turn_begins_before_the_one_before_it_or_ends_behind_the_call() {
-        let said = json!([
+        let entry = json!([
             {"role": "agent", "message": "Hello.", "time_in_call_secs": 4},
             {"role": "user", "message": "Hi.", "time_in_call_secs": 2},
             {"role": "agent", "message": "So.", "time_in_call_secs": null},
             {"role": "user", "message": "What?", "time_in_call_secs": 99},
         ]);
         assert_eq!(
-            times(said.clone(), Some(10)),
+            times(entry.clone(), Some(10)),
             [(4, 0), (4, 0), (4, 6_000), (10, 0)]
         );
         // Finished without a duration: the turns keep their times.
-        let said = json!([
+        let entry = json!([
             {"role": "agent", "message": "Hello.", "time_in_call_secs": 1},
             {"role": "user", "message": "Hi.", "time_in_call_secs": 4},
         ]);
-        assert_eq!(times(said, Some(0)), [(1, 3_000), (4, 0)]);
+        assert_eq!(times(entry, Some(0)), [(1, 3_000), (4, 0)]);
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::lenient::{self, Id, Lenient, List, Places, Text};
 use crate::voices::reading::{Listed, Reading, UNCLEAR, following};
-use crate::voices::wire::{Spoken, once};
+use crate::voices::wire::{Languages, deduplicated};
 use crate::voices::{PAGE, PAGE_SIZE, Source, owners};
 
 /// Excludes voices that cost more than the model.
@@ -141,7 +141,7 @@ impl Library {
 
     /// Adds the shared library after the workspace's voices.
     async fn shared(&self, workspace: VoiceList) -> Result<VoiceList, VoiceLibraryError> {
-        let mut reading = Reading::behind(workspace);
+        let mut reading = Reading::after(workspace);
         // `Reading` stops an endless list.
         for number in 0_u32.. {
             let number = number.to_string();
@@ -192,7 +192,7 @@ impl Library {
             description: listed.description.0,
             use_case: labels.use_case.0,
             preview_url: self.0.preview(listed.preview_url.0),
-            model_compat: once(models.chain(listed.high_quality_base_model_ids.0)),
+            model_compat: deduplicated(models.chain(listed.high_quality_base_model_ids.0)),
             // `premade` voices are public; all others of the workspace are its own.
             source: match listed.category.0.as_deref() {
                 _ if is_shared => VoiceSource::Shared,
@@ -213,8 +213,8 @@ fn has_fee(rate: Option<&Value>, fiat_rate: Option<&Value>) -> bool {
 }
 
 /// The languages of a voice, main language first; without one, the first verified language.
-fn spoken(labels: &Labels, verified: &[VerifiedLanguage]) -> Spoken {
-    let mut spoken = Spoken::default();
+fn spoken(labels: &Labels, verified: &[VerifiedLanguage]) -> Languages {
+    let mut spoken = Languages::default();
     spoken.add(labels.language.0.as_deref());
     spoken.add(labels.locale.0.as_deref());
     for one in verified {

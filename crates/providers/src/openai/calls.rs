@@ -23,7 +23,7 @@ struct Partial {
 impl Calls {
     /// Adds a part, without its U+0000. Fails for too many calls, and for arguments that are neither text nor an
     /// object.
-    pub(super) fn take(&mut self, part: CallPart) -> Result<(), ModelError> {
+    pub(super) fn add(&mut self, part: CallPart) -> Result<(), ModelError> {
         let id = without_nul(part.id.unwrap_or_default());
         let at = match self.find(part.index, &id) {
             Some(at) => at,
@@ -103,7 +103,7 @@ mod tests {
     fn whole(parts: &[&str]) -> Result<Vec<(String, String, String)>, ModelError> {
         let mut calls = Calls::default();
         for part in parts {
-            calls.take(serde_json::from_str(part).unwrap())?;
+            calls.add(serde_json::from_str(part).unwrap())?;
         }
         let calls = calls.whole()?;
         Ok(calls

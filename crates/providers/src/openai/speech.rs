@@ -48,27 +48,27 @@ const FASTEST: f64 = 4.0;
 pub(crate) struct OpenAi(pub(crate) Endpoint);
 
 /// The fields of a request, besides the file.
-type Wanted = Vec<(&'static str, String)>;
+type FormFields = Vec<(&'static str, String)>;
 
-fn wanted(settings: &RecognizerSettings) -> Result<Wanted> {
-    let model = settings::heard_by(settings)?;
+fn form_fields(settings: &RecognizerSettings) -> Result<FormFields> {
+    let model = settings::recognizer_model(settings)?;
     settings::read(&settings.settings, STT, |fields| {
-        let mut wanted = vec![
+        let mut form_fields = vec![
             ("model", model),
             ("language", settings::primary(&settings.language)),
             ("response_format", "json".to_owned()),
         ];
         let prompt = fields.optional_string("prompt", 1..=MAX_HINT_CHARS)?;
-        wanted.extend(prompt.map(|prompt| ("prompt", prompt.to_owned())));
+        form_fields.extend(prompt.map(|prompt| ("prompt", prompt.to_owned())));
         let temperature = fields.optional_number("temperature", 0.0..=1.0)?;
-        wanted.extend(temperature.map(|number| ("temperature", number.to_string())));
-        Ok(wanted)
+        form_fields.extend(temperature.map(|number| ("temperature", number.to_string())));
+        Ok(form_fields)
     })
 }
 
 impl SpeechInput for OpenAi {
     fn check(&self, settings: &RecognizerSettings) -> Result<()> {
-        wanted(settings).map(|_| ())
+        form_fields(settings).map(|_| ())
     }
 }
 
@@ -79,7 +79,7 @@ impl SpeechToText for OpenAi {
         Ok(segment::listen(Arc::new(Transcriptions {
             endpoint: self.0.clone(),
             url: self.0.url("audio/transcriptions", &[])?,
-            wanted: wanted(&settings)?,
+            form_fields: form_fields(&settings)?,
         })))
     }
 
@@ -91,7 +91,7 @@ impl SpeechToText for OpenAi {
 struct Transcriptions {
     endpoint: Endpoint,
     url: Url,
-    wanted: Wanted,
+    form_fields: FormFields,
 }
 
 #[derive(Deserialize)]
@@ -103,7 +103,7 @@ struct Transcription {
 impl Transcriber for Transcriptions {
     async fn transcribe(&self, samples: Vec<i16>) -> Result<String> {
         let file = wav::mono(&resample(&samples, SAMPLE_RATE, SENT_RATE)?, SENT_RATE);
-        let form = form::with_file(&self.wanted, "file", "speech.wav", "audio/wav", &file);
+        let form = form::with_file(&self.form_fields, "file", "speech.wav", "audio/wav", &file);
         let endpoint = &self.endpoint;
         let request = endpoint
             .post(self.url.clone(), endpoint.credential())
@@ -124,7 +124,7 @@ fn voice(settings: &VoiceSettings) -> Result<Value> {
         let instructions = fields.optional_string("instructions", 1..=MAX_HINT_CHARS)?;
         Ok(instructions.map(str::to_owned))
     })?;
-    let model = settings::spoken_by(settings)?;
+    let model = settings::voice_model(settings)?;
     let mut body = json!({"model": model, "voice": voice_id, "response_format": "pcm"});
     if speed != 1.0 {
         body["speed"] = json!(speed);

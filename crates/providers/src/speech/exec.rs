@@ -289,11 +289,11 @@ struct Talking {
 
 impl Synthesizer for Talking {
     fn speak(&self, text: SpokenText) -> BoxStream<'static, Result<SpeechPiece>> {
-        let speaking = child::Speaking::new(
+        let speaking = child::SynthesizerProtocol::new(
             Arc::clone(&self.program),
             self.words.clone(),
             text.text.into_bytes(),
         );
-        stream::unfold(speaking, child::Speaking::next).boxed()
+        stream::unfold(speaking, child::SynthesizerProtocol::next).boxed()
     }
 }

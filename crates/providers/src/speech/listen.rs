@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use super::Result;
-use super::socket::{Came, Socket};
+use super::socket::{Received, Socket};
 use super::sound::to_ulaw;
 
 /// Events that may wait for the engine.
@@ -29,7 +29,7 @@ const UNANSWERED: u32 = 2;
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(4);
 
 /// A service's message format.
-pub(crate) trait Hearing: Send + 'static {
+pub(crate) trait RecognizerProtocol: Send + 'static {
     /// 20 ms of audio, as µ-law unless the service needs another format; `None` to send it with later frames.
     fn frame(&mut self, frame: &Frame) -> Option<Message> {
         Some(Message::binary(to_ulaw(frame)))
@@ -50,46 +50,46 @@ pub(crate) trait Hearing: Send + 'static {
 
     /// Parses a message of the service. An unrequested [`RecognizerEvent::Finalized`] is dropped. Fails if the message
     /// is unreadable or reports a failure.
-    fn read(&mut self, text: &str, told: &mut Vec<RecognizerEvent>) -> Result<()>;
+    fn read(&mut self, text: &str, events: &mut Vec<RecognizerEvent>) -> Result<()>;
 
     /// A [`finalize`](Self::finalize) got no answer in time: reports what is known so far.
-    fn unanswered(&mut self, told: &mut Vec<RecognizerEvent>);
+    fn unanswered(&mut self, events: &mut Vec<RecognizerEvent>);
 }
 
 /// Starts a recognizer on this socket.
-pub(crate) fn listen(socket: Socket, hearing: impl Hearing) -> Recognizer {
+pub(crate) fn listen(socket: Socket, protocol: impl RecognizerProtocol) -> Recognizer {
     let (input, inputs) = mpsc::channel(INPUTS_AHEAD);
-    let (events, told) = mpsc::channel(EVENTS_AHEAD);
-    let ear = SpeechInput {
+    let (events, received) = mpsc::channel(EVENTS_AHEAD);
+    let task = SpeechInput {
         socket,
-        hearing,
+        protocol,
         inputs,
         events,
         unanswered: VecDeque::new(),
     };
-    tokio::spawn(ear.run().boxed());
+    tokio::spawn(task.run().boxed());
     Recognizer {
         input,
-        events: told,
+        events: received,
     }
 }
 
 struct SpeechInput<H> {
     socket: Socket,
-    hearing: H,
+    protocol: H,
     inputs: mpsc::Receiver<RecognizerInput>,
     events: mpsc::Sender<RecognizerEvent>,
     /// The deadline of each pending `Finalize`.
     unanswered: VecDeque<Instant>,
 }
 
-impl<H: Hearing> SpeechInput<H> {
+impl<H: RecognizerProtocol> SpeechInput<H> {
     async fn run(mut self) {
-        match self.hear().await {
+        match self.serve().await {
             Ok(()) => {
                 // The engine needs no more results.
                 drop(self.events);
-                self.socket.close(self.hearing.farewell()).await;
+                self.socket.close(self.protocol.farewell()).await;
             }
             Err(error) => {
                 let _ = self.events.send(RecognizerEvent::Failed(error)).await;
@@ -98,39 +98,39 @@ impl<H: Hearing> SpeechInput<H> {
     }
 
     /// Runs until the engine closes its input, or the service fails.
-    async fn hear(&mut self) -> Result<()> {
-        let mut said_at = Instant::now();
-        let mut told = Vec::new();
+    async fn serve(&mut self) -> Result<()> {
+        let mut sent_at = Instant::now();
+        let mut reported = Vec::new();
         // Unanswered finalize requests since the last message.
         let mut ignored = 0;
         loop {
             let answer_by = self.unanswered.front().copied();
-            let overdue = sleep_until(answer_by.unwrap_or(said_at));
+            let overdue = sleep_until(answer_by.unwrap_or(sent_at));
             tokio::select! {
                 () = self.events.closed() => return Ok(()),
-                given = self.inputs.recv() => {
-                    let message = match given {
+                input = self.inputs.recv() => {
+                    let message = match input {
                         None => return Ok(()),
-                        Some(RecognizerInput::Frame(frame)) => self.hearing.frame(&frame),
+                        Some(RecognizerInput::Frame(frame)) => self.protocol.frame(&frame),
                         // The service detects the start of speech itself.
                         Some(RecognizerInput::SpeechBegan) => None,
                         Some(RecognizerInput::Finalize) => {
                             self.unanswered.push_back(Instant::now() + FINALIZE_LIMIT);
                             // A service that is alive answers at least the ping.
                             self.socket.send(Message::Ping(Bytes::new())).await?;
-                            Some(self.hearing.finalize())
+                            Some(self.protocol.finalize())
                         }
                     };
                     if let Some(message) = message {
                         self.socket.send(message).await?;
-                        said_at = Instant::now();
+                        sent_at = Instant::now();
                     }
                 }
-                came = self.socket.next() => {
-                    let came = came?;
+                received = self.socket.next() => {
+                    let received = received?;
                     ignored = 0;
-                    if let Came::Text(text) = came {
-                        self.hearing.read(&text, &mut told)?;
+                    if let Received::Text(text) = received {
+                        self.protocol.read(&text, &mut reported)?;
                     }
                 }
                 () = overdue, if answer_by.is_some() => {
@@ -138,16 +138,16 @@ impl<H: Hearing> SpeechInput<H> {
                     if ignored == UNANSWERED {
                         return Err(SpeechError::Timeout);
                     }
-                    self.hearing.unanswered(&mut told);
-                    told.push(RecognizerEvent::Finalized);
+                    self.protocol.unanswered(&mut reported);
+                    reported.push(RecognizerEvent::Finalized);
                 }
-                () = sleep_until(said_at + KEEP_ALIVE_AFTER) => {
-                    let message = self.hearing.keep_alive();
+                () = sleep_until(sent_at + KEEP_ALIVE_AFTER) => {
+                    let message = self.protocol.keep_alive();
                     self.socket.send(message).await?;
-                    said_at = Instant::now();
+                    sent_at = Instant::now();
                 }
             }
-            for event in told.drain(..) {
+            for event in reported.drain(..) {
                 if event == RecognizerEvent::Finalized && self.unanswered.pop_front().is_none() {
                     continue;
                 }

@@ -241,8 +241,8 @@ mod tests {
         };
         let mut spoken = Vec::new();
         for speed in [1.0, 1.0, 2.0] {
-            let mouth = ScriptedVoice.open(voice(speed)).await.unwrap();
-            let pieces: Vec<_> = mouth.speak(text.clone()).collect().await;
+            let start_synthesizer = ScriptedVoice.open(voice(speed)).await.unwrap();
+            let pieces: Vec<_> = start_synthesizer.speak(text.clone()).collect().await;
             let (mut samples, mut ends) = (Vec::new(), Vec::new());
             for piece in pieces {
                 match piece.unwrap() {
@@ -265,11 +265,11 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_to_say_is_silence() {
-        let mouth = ScriptedVoice.open(voice(1.0)).await.unwrap();
+        let start_synthesizer = ScriptedVoice.open(voice(1.0)).await.unwrap();
         let text = SpokenText {
             text: "  ".to_owned(),
             before: String::new(),
         };
-        assert_eq!(mouth.speak(text).count().await, 0);
+        assert_eq!(start_synthesizer.speak(text).count().await, 0);
     }
 }

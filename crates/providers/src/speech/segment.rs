@@ -37,22 +37,22 @@ pub(crate) trait Transcriber: Send + Sync + 'static {
 /// Starts a recognizer that handles one utterance after the other.
 pub(crate) fn listen(transcriber: Arc<dyn Transcriber>) -> Recognizer {
     let (input, inputs) = mpsc::channel(INPUTS_AHEAD);
-    let (told, events) = mpsc::channel(EVENTS_AHEAD);
-    let ear = SpeechInput {
+    let (sender, events) = mpsc::channel(EVENTS_AHEAD);
+    let task = SpeechInput {
         transcriber,
-        told,
+        events: sender,
         before: VecDeque::with_capacity(FRAMES_BEFORE),
         speech: None,
         waiting: VecDeque::new(),
         running: None,
     };
-    tokio::spawn(ear.run(inputs).boxed());
+    tokio::spawn(task.run(inputs).boxed());
     Recognizer { input, events }
 }
 
 struct SpeechInput {
     transcriber: Arc<dyn Transcriber>,
-    told: mpsc::Sender<RecognizerEvent>,
+    events: mpsc::Sender<RecognizerEvent>,
     /// The most recent frames, which belong to no utterance yet.
     before: VecDeque<Frame>,
     /// The current utterance.
@@ -64,12 +64,12 @@ struct SpeechInput {
 struct Utterance {
     samples: Vec<i16>,
     /// Whether the engine waits for its result.
-    is_wanted: bool,
+    is_awaited: bool,
 }
 
 struct Running {
     words: BoxFuture<'static, Result<String>>,
-    is_wanted: bool,
+    is_awaited: bool,
 }
 
 /// The engine has closed its side.
@@ -80,15 +80,15 @@ impl SpeechInput {
         loop {
             self.begin_next();
             let done = tokio::select! {
-                () = self.told.closed() => return,
-                given = inputs.recv() => match given {
+                () = self.events.closed() => return,
+                input = inputs.recv() => match input {
                     // Pending transcriptions are canceled.
                     None => return,
-                    Some(given) => self.take(given).await,
+                    Some(input) => self.handle(input).await,
                 },
-                (words, is_wanted) = understood(&mut self.running) => {
+                (words, is_awaited) = understood(&mut self.running) => {
                     self.running = None;
-                    self.tell(words, is_wanted).await
+                    self.report(words, is_awaited).await
                 }
             };
             if done.is_err() {
@@ -97,14 +97,14 @@ impl SpeechInput {
         }
     }
 
-    async fn take(&mut self, given: RecognizerInput) -> Result<(), Gone> {
-        match given {
+    async fn handle(&mut self, input: RecognizerInput) -> Result<(), Gone> {
+        match input {
             RecognizerInput::Frame(frame) => match &mut self.speech {
                 Some(speech) => {
                     speech.extend_from_slice(&*frame);
                     if speech.len() >= LONGEST {
                         let samples = std::mem::take(speech);
-                        return self.want(samples, false).await;
+                        return self.enqueue(samples, false).await;
                     }
                 }
                 None => {
@@ -125,19 +125,22 @@ impl SpeechInput {
             }
             RecognizerInput::Finalize => {
                 let samples = self.speech.take().unwrap_or_default();
-                return self.want(samples, true).await;
+                return self.enqueue(samples, true).await;
             }
         }
         Ok(())
     }
 
-    async fn want(&mut self, samples: Vec<i16>, is_wanted: bool) -> Result<(), Gone> {
+    async fn enqueue(&mut self, samples: Vec<i16>, is_awaited: bool) -> Result<(), Gone> {
         if self.waiting.len() == WAITING {
             return self
                 .send(RecognizerEvent::Failed(SpeechError::Timeout), true)
                 .await;
         }
-        self.waiting.push_back(Utterance { samples, is_wanted });
+        self.waiting.push_back(Utterance {
+            samples,
+            is_awaited,
+        });
         Ok(())
     }
 
@@ -145,7 +148,11 @@ impl SpeechInput {
         if self.running.is_some() {
             return;
         }
-        if let Some(Utterance { samples, is_wanted }) = self.waiting.pop_front() {
+        if let Some(Utterance {
+            samples,
+            is_awaited,
+        }) = self.waiting.pop_front()
+        {
             let transcriber = Arc::clone(&self.transcriber);
             let words: BoxFuture<_> = Box::pin(async move {
                 // Less than a frame is no utterance.
@@ -154,11 +161,11 @@ impl SpeechInput {
                 }
                 transcriber.transcribe(samples).await
             });
-            self.running = Some(Running { words, is_wanted });
+            self.running = Some(Running { words, is_awaited });
         }
     }
 
-    async fn tell(&mut self, words: Result<String>, is_wanted: bool) -> Result<(), Gone> {
+    async fn report(&mut self, words: Result<String>, is_awaited: bool) -> Result<(), Gone> {
         match words {
             Ok(words) => {
                 let words = without_nul(words);
@@ -166,7 +173,7 @@ impl SpeechInput {
                 if !words.is_empty() {
                     self.send(RecognizerEvent::Final(words), false).await?;
                 }
-                if is_wanted {
+                if is_awaited {
                     self.send(RecognizerEvent::Finalized, false).await?;
                 }
                 Ok(())
@@ -176,7 +183,7 @@ impl SpeechInput {
     }
 
     async fn send(&mut self, event: RecognizerEvent, is_last: bool) -> Result<(), Gone> {
-        self.told.send(event).await.map_err(|_| Gone)?;
+        self.events.send(event).await.map_err(|_| Gone)?;
         if is_last { Err(Gone) } else { Ok(()) }
     }
 }
@@ -184,7 +191,7 @@ impl SpeechInput {
 /// The result of the running transcription; never resolves without one.
 async fn understood(running: &mut Option<Running>) -> (Result<String>, bool) {
     match running {
-        Some(running) => ((&mut running.words).await, running.is_wanted),
+        Some(running) => ((&mut running.words).await, running.is_awaited),
         None => std::future::pending().await,
     }
 }
@@ -228,7 +235,7 @@ mod tests {
         }
     }
 
-    fn ear() -> (Arc<Scale>, Recognizer) {
+    fn recognizer() -> (Arc<Scale>, Recognizer) {
         let scale = Arc::new(Scale::default());
         (scale.clone(), listen(scale))
     }
@@ -240,7 +247,7 @@ mod tests {
         give(recognizer, vec![RecognizerInput::Finalize]).await;
     }
 
-    async fn told(recognizer: &mut Recognizer, count: usize) -> Vec<RecognizerEvent> {
+    async fn next_events(recognizer: &mut Recognizer, count: usize) -> Vec<RecognizerEvent> {
         let mut events = Vec::new();
         for _ in 0..count {
             events.extend(recognizer.events.recv().await);
@@ -254,13 +261,13 @@ mod tests {
 
     #[tokio::test]
     async fn an_utterance_has_half_a_second_before_it() {
-        let (scale, mut recognizer) = ear();
+        let (scale, mut recognizer) = recognizer();
         give(&recognizer, frames(40, 1)).await;
         give(&recognizer, vec![RecognizerInput::SpeechBegan]).await;
         give(&recognizer, frames(10, 2)).await;
         give(&recognizer, vec![RecognizerInput::Finalize]).await;
         scale.go_on.notify_one();
-        let events = told(&mut recognizer, 2).await;
+        let events = next_events(&mut recognizer, 2).await;
         assert_eq!(events, [words("35 frames"), RecognizerEvent::Finalized]);
         let heard = scale.heard.lock().unwrap().remove(0);
         assert_eq!(heard[..25 * FRAME_SAMPLES], [1; 25 * FRAME_SAMPLES]);
@@ -269,23 +276,26 @@ mod tests {
 
     #[tokio::test]
     async fn where_nobody_spoke_there_is_nothing_to_understand() {
-        let (scale, mut recognizer) = ear();
+        let (scale, mut recognizer) = recognizer();
         give(&recognizer, frames(40, 1)).await;
         give(&recognizer, vec![RecognizerInput::Finalize]).await;
-        assert_eq!(told(&mut recognizer, 1).await, [RecognizerEvent::Finalized]);
+        assert_eq!(
+            next_events(&mut recognizer, 1).await,
+            [RecognizerEvent::Finalized]
+        );
         assert_eq!(scale.heard.lock().unwrap().len(), 0);
     }
 
     #[tokio::test]
     async fn utterances_are_understood_in_their_order_and_long_ones_in_parts() {
-        let (scale, mut recognizer) = ear();
+        let (scale, mut recognizer) = recognizer();
         for count in [1_510, 5] {
             utter(&recognizer, count).await;
         }
         let mut events = Vec::new();
         for count in [1, 2, 2] {
             scale.go_on.notify_one();
-            events.extend(told(&mut recognizer, count).await);
+            events.extend(next_events(&mut recognizer, count).await);
         }
         assert_eq!(
             events,
@@ -301,21 +311,21 @@ mod tests {
 
     #[tokio::test]
     async fn a_failure_ends_the_recognizer() {
-        let (scale, mut recognizer) = ear();
+        let (scale, mut recognizer) = recognizer();
         utter(&recognizer, 26).await;
         scale.go_on.notify_one();
         let failed = RecognizerEvent::Failed(SpeechError::Refused(429));
-        assert_eq!(told(&mut recognizer, 2).await, [failed]);
+        assert_eq!(next_events(&mut recognizer, 2).await, [failed]);
         assert!(recognizer.input.is_closed());
     }
 
     #[tokio::test]
     async fn a_service_that_falls_behind_is_given_up() {
-        let (_scale, mut recognizer) = ear();
+        let (_scale, mut recognizer) = recognizer();
         for _ in 0..=WAITING + 1 {
             utter(&recognizer, 3).await;
         }
         let failed = RecognizerEvent::Failed(SpeechError::Timeout);
-        assert_eq!(told(&mut recognizer, 2).await, [failed]);
+        assert_eq!(next_events(&mut recognizer, 2).await, [failed]);
     }
 }

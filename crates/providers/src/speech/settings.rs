@@ -87,12 +87,12 @@ pub(crate) fn speed(settings: &VoiceSettings, low: f64, high: f64) -> Result<f64
 
 /// The recognizer's model. Self-hosted services have no default, so it returns [`SpeechError::Unable`] if the model is
 /// missing.
-pub(crate) fn heard_by(settings: &RecognizerSettings) -> Result<String> {
+pub(crate) fn recognizer_model(settings: &RecognizerSettings) -> Result<String> {
     named(&settings.model, "config.stt.model")
 }
 
 /// The voice's model.
-pub(crate) fn spoken_by(settings: &VoiceSettings) -> Result<String> {
+pub(crate) fn voice_model(settings: &VoiceSettings) -> Result<String> {
     named(&settings.model, "config.voice.model")
 }
 
@@ -170,9 +170,9 @@ mod tests {
             model: String::new(),
             ..voice("v", 1.0)
         };
-        assert_eq!(spoken_by(&voice("v", 1.0)), Ok("m".to_owned()));
+        assert_eq!(voice_model(&voice("v", 1.0)), Ok("m".to_owned()));
         assert_eq!(
-            unable_of(spoken_by(&nameless)),
+            unable_of(voice_model(&nameless)),
             "`config.voice.model`: is required with this provider: name the model that it is to use"
         );
     }

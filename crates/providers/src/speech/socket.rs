@@ -71,7 +71,7 @@ impl Upgrade {
 }
 
 /// A received message.
-pub(crate) enum Came {
+pub(crate) enum Received {
     Text(String),
     /// A message type that no protocol here uses.
     Other,
@@ -89,11 +89,11 @@ impl Socket {
     }
 
     /// Waits for the next message. Cancel-safe. Fails once the connection has ended.
-    pub(crate) async fn next(&mut self) -> Result<Came> {
+    pub(crate) async fn next(&mut self) -> Result<Received> {
         match self.0.next().await {
-            Some(Ok(Message::Text(text))) => Ok(Came::Text(text.as_str().to_owned())),
+            Some(Ok(Message::Text(text))) => Ok(Received::Text(text.as_str().to_owned())),
             Some(Ok(Message::Close(_))) | None => Err(SpeechError::Unreachable),
-            Some(Ok(_)) => Ok(Came::Other),
+            Some(Ok(_)) => Ok(Received::Other),
             Some(Err(error)) => Err(broken(&error)),
         }
     }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use super::Result;
-use super::socket::{Came, Socket, Upgrade};
+use super::socket::{Received, Socket, Upgrade};
 
 /// Limit for a text's first audio, and between pieces.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
@@ -25,7 +25,7 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 const PING_AFTER: Duration = Duration::from_secs(15);
 
 /// A service's message format. Contexts are numbers, which the service gets as text.
-pub(crate) trait Speaking: Send + 'static {
+pub(crate) trait SynthesizerProtocol: Send + 'static {
     /// Messages that speak a text in a new context.
     fn begin(&mut self, context: u64, text: SpokenText) -> Result<Vec<Message>>;
 
@@ -33,19 +33,19 @@ pub(crate) trait Speaking: Send + 'static {
     fn cancel(&mut self, context: u64) -> Option<Message>;
 
     /// Parses a message of the service. Fails if it is unreadable, or reports a failure of the whole connection.
-    fn read(&mut self, text: &str) -> Result<Vec<Told>>;
+    fn read(&mut self, text: &str) -> Result<Vec<ContextUpdate>>;
 
     /// The context has ended: its state can be dropped.
     fn forget(&mut self, context: u64);
 }
 
 /// A report about a context.
-pub(crate) struct Told {
+pub(crate) struct ContextUpdate {
     pub(crate) context: u64,
-    pub(crate) what: What,
+    pub(crate) update: Update,
 }
 
-pub(crate) enum What {
+pub(crate) enum Update {
     /// More audio or word times.
     Piece(SpeechPiece),
     /// The service is working on it.
@@ -57,22 +57,22 @@ pub(crate) enum What {
 }
 
 /// Opens the connection and starts a synthesizer on it.
-pub(crate) async fn mouth(
+pub(crate) async fn start_synthesizer(
     upgrade: Upgrade,
-    speaking: impl Speaking,
+    protocol: impl SynthesizerProtocol,
 ) -> Result<Box<dyn Synthesizer>> {
     let socket = upgrade.open().await?;
     let (orders, received) = mpsc::unbounded_channel();
-    let mouth = SpeechOutput {
+    let synthesizer = SpeechOutput {
         upgrade,
         socket: Some(socket),
-        speaking,
+        protocol,
         orders: received,
         active: BTreeMap::new(),
-        said_at: Instant::now(),
-        came_at: Instant::now(),
+        sent_at: Instant::now(),
+        received_at: Instant::now(),
     };
-    tokio::spawn(mouth.run().boxed());
+    tokio::spawn(synthesizer.run().boxed());
     Ok(Box::new(Handle {
         orders,
         next: AtomicU64::new(1),
@@ -141,33 +141,33 @@ struct SpeechOutput<S> {
     upgrade: Upgrade,
     /// Services close idle connections; the next text reconnects.
     socket: Option<Socket>,
-    speaking: S,
+    protocol: S,
     orders: mpsc::UnboundedReceiver<Order>,
     active: BTreeMap<u64, Active>,
-    said_at: Instant,
+    sent_at: Instant,
     /// When the last message arrived.
-    came_at: Instant,
+    received_at: Instant,
 }
 
 struct Active {
     pieces: mpsc::UnboundedSender<Piece>,
     begun_at: Instant,
     /// When the service last showed that it was working.
-    heard_at: Instant,
+    alive_at: Instant,
 }
 
-impl<S: Speaking> SpeechOutput<S> {
+impl<S: SynthesizerProtocol> SpeechOutput<S> {
     async fn run(mut self) {
         loop {
             let overdue = self.overdue();
-            let idle = self.said_at + PING_AFTER;
+            let idle = self.sent_at + PING_AFTER;
             tokio::select! {
                 order = self.orders.recv() => match order {
                     // The call is over, and with it all its texts.
                     None => break,
                     Some(order) => self.obey(order).await,
                 },
-                came = next(&mut self.socket) => self.hear(came).await,
+                received = next(&mut self.socket) => self.receive(received).await,
                 () = sleep_until(overdue.map_or(idle, |(_, at)| at)), if overdue.is_some() => {
                     if let Some((context, _)) = overdue {
                         self.give_up(context).await;
@@ -187,7 +187,7 @@ impl<S: Speaking> SpeechOutput<S> {
     fn overdue(&self) -> Option<(u64, Instant)> {
         let times = self.active.iter();
         times
-            .map(|(context, active)| (*context, active.heard_at + SILENCE_LIMIT))
+            .map(|(context, active)| (*context, active.alive_at + SILENCE_LIMIT))
             .min_by_key(|(_, at)| *at)
     }
 
@@ -198,7 +198,7 @@ impl<S: Speaking> SpeechOutput<S> {
                 let active = Active {
                     pieces,
                     begun_at,
-                    heard_at: begun_at,
+                    alive_at: begun_at,
                 };
                 self.active.insert(context, active);
                 if let Err(error) = self.begin(context, text).await {
@@ -215,7 +215,7 @@ impl<S: Speaking> SpeechOutput<S> {
     }
 
     async fn begin(&mut self, context: u64, text: SpokenText) -> Result<()> {
-        let messages = self.speaking.begin(context, text)?;
+        let messages = self.protocol.begin(context, text)?;
         if self.socket.is_none() {
             self.socket = Some(self.upgrade.open().await?);
         }
@@ -229,7 +229,7 @@ impl<S: Speaking> SpeechOutput<S> {
     async fn give_up(&mut self, context: u64) {
         let begun_at = self.active.get(&context).map(|active| active.begun_at);
         self.end(context, Some(SpeechError::Timeout));
-        if begun_at.is_some_and(|at| self.came_at < at) {
+        if begun_at.is_some_and(|at| self.received_at < at) {
             // No message at all came since the text was sent: the next text needs a new connection.
             self.lose(SpeechError::Timeout);
         } else {
@@ -238,14 +238,14 @@ impl<S: Speaking> SpeechOutput<S> {
     }
 
     async fn cancel(&mut self, context: u64) {
-        if let Some(message) = self.speaking.cancel(context) {
+        if let Some(message) = self.protocol.cancel(context) {
             self.send(message).await;
         }
     }
 
     /// Sends a message; on failure the connection is gone.
     async fn send(&mut self, message: Message) {
-        self.said_at = Instant::now();
+        self.sent_at = Instant::now();
         if let Some(socket) = &mut self.socket
             && let Err(error) = socket.send(message).await
         {
@@ -253,17 +253,17 @@ impl<S: Speaking> SpeechOutput<S> {
         }
     }
 
-    async fn hear(&mut self, came: Result<Came>) {
-        self.came_at = Instant::now();
-        let told = match came {
-            Ok(Came::Text(text)) => self.speaking.read(&text),
-            Ok(Came::Other) => return,
+    async fn receive(&mut self, received: Result<Received>) {
+        self.received_at = Instant::now();
+        let updates = match received {
+            Ok(Received::Text(text)) => self.protocol.read(&text),
+            Ok(Received::Other) => return,
             Err(error) => return self.lose(error),
         };
-        match told {
-            Ok(told) => {
-                for Told { context, what } in told {
-                    self.tell(context, what);
+        match updates {
+            Ok(updates) => {
+                for ContextUpdate { context, update } in updates {
+                    self.apply(context, update);
                 }
             }
             Err(error) => {
@@ -275,7 +275,7 @@ impl<S: Speaking> SpeechOutput<S> {
         }
     }
 
-    fn tell(&mut self, context: u64, what: What) {
+    fn apply(&mut self, context: u64, update: Update) {
         if !self.active.contains_key(&context) {
             // A canceled context: its audio is dropped.
             return;
@@ -283,23 +283,23 @@ impl<S: Speaking> SpeechOutput<S> {
         // A service may work on one text after the other, so any sign of life counts for all.
         let now = Instant::now();
         for active in self.active.values_mut() {
-            active.heard_at = now;
+            active.alive_at = now;
         }
-        match what {
-            What::Alive => {}
-            What::Piece(piece) => {
+        match update {
+            Update::Alive => {}
+            Update::Piece(piece) => {
                 if let Some(active) = self.active.get(&context) {
                     let _ = active.pieces.send(Ok(piece));
                 }
             }
-            What::Done => self.end(context, None),
-            What::Failed(error) => self.end(context, Some(error)),
+            Update::Done => self.end(context, None),
+            Update::Failed(error) => self.end(context, Some(error)),
         }
     }
 
     /// Ends a context's stream.
     fn end(&mut self, context: u64, error: Option<SpeechError>) {
-        self.speaking.forget(context);
+        self.protocol.forget(context);
         if let Some(active) = self.active.remove(&context)
             && let Some(error) = error
         {
@@ -318,7 +318,7 @@ impl<S: Speaking> SpeechOutput<S> {
 }
 
 /// The next message; never resolves without a connection.
-async fn next(socket: &mut Option<Socket>) -> Result<Came> {
+async fn next(socket: &mut Option<Socket>) -> Result<Received> {
     match socket {
         Some(socket) => socket.next().await,
         None => std::future::pending().await,

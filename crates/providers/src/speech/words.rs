@@ -5,7 +5,7 @@ use std::time::Duration;
 use offhook_engine::ports::speech::WordTime;
 
 /// How far ahead, in bytes, to search for a word that does not come next. Services omit words, and spell numbers out.
-const LOOK_AHEAD: usize = 48;
+const SEARCH_AHEAD: usize = 48;
 
 /// A text whose word times arrive in order.
 pub(crate) struct Words {
@@ -26,31 +26,31 @@ impl Words {
     }
 
     /// The next character ended at `end`.
-    pub(crate) fn character(&mut self, character: &str, end: Duration, told: &mut Vec<WordTime>) {
+    pub(crate) fn character(&mut self, character: &str, end: Duration, times: &mut Vec<WordTime>) {
         if character.trim().is_empty() {
-            self.finish(told);
+            self.finish(times);
             return;
         }
         if self.rest().starts_with(char::is_whitespace) {
-            self.finish(told);
+            self.finish(times);
             self.at += self.rest().len() - self.rest().trim_start().len();
         }
         if self.rest().starts_with(character) {
             self.at += character.len();
             self.open = Some(end);
             if self.rest().trim().is_empty() {
-                self.finish(told);
+                self.finish(times);
             }
         }
     }
 
     /// A whole word ended at `end`.
-    pub(crate) fn word(&mut self, word: &str, end: Duration, told: &mut Vec<WordTime>) {
+    pub(crate) fn word(&mut self, word: &str, end: Duration, times: &mut Vec<WordTime>) {
         let word = word.trim();
         let rest = self.rest();
         let Some(found) = rest
             .find(word)
-            .filter(|at| *at <= LOOK_AHEAD && !word.is_empty())
+            .filter(|at| *at <= SEARCH_AHEAD && !word.is_empty())
         else {
             return;
         };
@@ -61,17 +61,17 @@ impl Words {
             .unwrap_or(rest.len() - after);
         self.at += after + marks;
         self.open = Some(end);
-        self.finish(told);
+        self.finish(times);
     }
 
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }
 
-    fn finish(&mut self, told: &mut Vec<WordTime>) {
+    fn finish(&mut self, times: &mut Vec<WordTime>) {
         if let Some(spoken_at) = self.open.take() {
             let text_end = self.at;
-            told.push(WordTime {
+            times.push(WordTime {
                 text_end,
                 spoken_at,
             });
@@ -87,20 +87,20 @@ mod tests {
 
     fn by_character(text: &str, spoken: &str) -> Vec<(String, u64)> {
         let mut words = Words::new(text.to_owned());
-        let mut told = Vec::new();
+        let mut times = Vec::new();
         for (ms, character) in (1..).zip(spoken.chars()) {
             let end = Duration::from_millis(ms);
-            words.character(&character.to_string(), end, &mut told);
+            words.character(&character.to_string(), end, &mut times);
         }
-        heard(text, &told)
+        heard(text, &times)
     }
 
-    fn heard(text: &str, told: &[WordTime]) -> Vec<(String, u64)> {
+    fn heard(text: &str, times: &[WordTime]) -> Vec<(String, u64)> {
         let pair = |word: &WordTime| {
             let ms = u64::try_from(word.spoken_at.as_millis()).unwrap();
             (text[..word.text_end].to_owned(), ms)
         };
-        told.iter().map(pair).collect()
+        times.iter().map(pair).collect()
     }
 
     fn pairs(expected: &[(&str, u64)]) -> Vec<(String, u64)> {
@@ -130,12 +130,12 @@ mod tests {
     fn words_are_found_with_the_marks_behind_them() {
         let text = "Well, I (really) mean it!";
         let mut words = Words::new(text.to_owned());
-        let mut told = Vec::new();
+        let mut times = Vec::new();
         for (ms, word) in [(1, "Well,"), (2, "I"), (3, "really"), (4, "um"), (5, "it")] {
-            words.word(word, Duration::from_millis(ms), &mut told);
+            words.word(word, Duration::from_millis(ms), &mut times);
         }
         assert_eq!(
-            heard(text, &told),
+            heard(text, &times),
             pairs(&[
                 ("Well,", 1),
                 ("Well, I", 2),
@@ -149,18 +149,18 @@ mod tests {
         #[test]
         fn ends_rise_and_lie_between_characters(text in "\\PC{0,60}", said in "\\PC{0,80}") {
             let mut words = Words::new(text.clone());
-            let mut told = Vec::new();
+            let mut times = Vec::new();
             for (at, character) in said.chars().enumerate() {
                 let end = Duration::from_millis(u64::try_from(at).unwrap());
                 if at % 5 == 0 {
-                    words.word(&said.chars().skip(at).take(3).collect::<String>(), end, &mut told);
+                    words.word(&said.chars().skip(at).take(3).collect::<String>(), end, &mut times);
                 }
-                words.character(&character.to_string(), end, &mut told);
+                words.character(&character.to_string(), end, &mut times);
             }
-            for word in &told {
+            for word in &times {
                 prop_assert!(text.is_char_boundary(word.text_end));
             }
-            for pair in told.windows(2) {
+            for pair in times.windows(2) {
                 prop_assert!(pair[0].text_end <= pair[1].text_end);
             }
         }

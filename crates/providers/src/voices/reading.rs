@@ -35,7 +35,7 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// Starts with the voices of a preceding list.
-    pub(crate) fn behind(voices: VoiceList) -> Self {
+    pub(crate) fn after(voices: VoiceList) -> Self {
         Self {
             voices,
             ..Self::default()
@@ -49,7 +49,7 @@ impl Reading {
     pub(crate) fn page(
         &mut self,
         listed: impl IntoIterator<Item = Option<Listed>>,
-        goes_on: Option<bool>,
+        has_more: Option<bool>,
     ) -> Result<bool, VoiceLibraryError> {
         let (mut is_empty, mut has_news, mut is_readable) = (true, false, true);
         for listed in listed {
@@ -64,12 +64,12 @@ impl Reading {
             }
         }
         self.pages += 1;
-        match goes_on {
+        match has_more {
             Some(true) if !is_empty && !has_news => Err(ROUND),
             None if is_empty && !is_readable => Err(UNCLEAR),
-            goes_on => match goes_on.unwrap_or(has_news) {
+            has_more => match has_more.unwrap_or(has_news) {
                 true if self.pages >= MAX_PAGES => Err(ENDLESS),
-                goes_on => Ok(goes_on),
+                has_more => Ok(has_more),
             },
         }
     }
@@ -82,12 +82,12 @@ impl Reading {
 /// The start of the next page, if there is one; `this` is the start of the current page. Fails if more voices follow
 /// but the next start is missing, or is the same as `this`.
 pub(crate) fn following(
-    goes_on: bool,
+    has_more: bool,
     next: Option<String>,
     this: Option<&str>,
 ) -> Result<Option<String>, VoiceLibraryError> {
     match next {
-        _ if !goes_on => Ok(None),
+        _ if !has_more => Ok(None),
         None => Err(CUT),
         Some(next) if Some(next.as_str()) == this => Err(ROUND),
         next => Ok(next),

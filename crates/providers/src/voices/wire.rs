@@ -4,16 +4,16 @@ use std::collections::HashSet;
 
 use offhook_domain::config::is_bcp47_shape;
 
-use crate::lenient::said;
+use crate::lenient::non_empty;
 
 /// The languages and locales of a voice, without duplicates, main one first.
 #[derive(Default)]
-pub(crate) struct Spoken {
+pub(crate) struct Languages {
     pub(crate) languages: Vec<String>,
     pub(crate) locales: Vec<String>,
 }
 
-impl Spoken {
+impl Languages {
     /// Adds a language tag: `es` is a language, `es-MX` (or `es_MX`) a language with its region. Invalid tags are
     /// ignored.
     pub(crate) fn add(&mut self, tag: Option<&str>) {
@@ -49,8 +49,8 @@ pub(crate) fn add(list: &mut Vec<String>, text: Option<String>) {
 }
 
 /// Removes duplicates, and keeps the order.
-pub(crate) fn once(texts: impl IntoIterator<Item = String>) -> Vec<String> {
+pub(crate) fn deduplicated(texts: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut known = HashSet::new();
-    let texts = texts.into_iter().filter_map(said);
+    let texts = texts.into_iter().filter_map(non_empty);
     texts.filter(|text| known.insert(text.clone())).collect()
 }

@@ -16,7 +16,7 @@ use offhook_providers::ElevenLabsAgents;
 use offhook_testkit::fakes::elevenlabs::{
     self as fake, AGENT, BEGAN_AT, ElevenLabs, KEY, NUMBER, RECORDING, TRUNK_NUMBER,
 };
-use offhook_testkit::upstream::{Answer, Asked, Fault, UPSTREAM_WORDS, Upstream};
+use offhook_testkit::upstream::{Answer, Fault, ReceivedRequest, UPSTREAM_WORDS, Upstream};
 use serde_json::json;
 
 const HANDLE: &str = "call_01928f7e-5a3b-7c4d-8e9f-0a1b2c3d4e5f";
@@ -213,16 +213,19 @@ async fn a_call_is_placed_by_the_operation_for_its_numbers_lines_with_our_handle
 #[tokio::test]
 async fn an_answer_to_a_call_is_taken_at_its_word_or_not_at_all() {
     for answer in [r#"{"success":true,"success":false}"#, "not JSON"] {
-        let upstream = Upstream::start(move |asked: &Asked| match asked.path.rsplit('/').next() {
-            Some("outbound-call") => {
-                Answer::bytes(200, "application/json", answer.as_bytes().to_vec())
-            }
-            _ => Answer::json(
-                200,
-                &json!([fake::number("phnum_1", NUMBER, "twilio", Some(AGENT))]),
-            ),
-        })
-        .await;
+        let upstream =
+            Upstream::start(
+                move |asked: &ReceivedRequest| match asked.path.rsplit('/').next() {
+                    Some("outbound-call") => {
+                        Answer::bytes(200, "application/json", answer.as_bytes().to_vec())
+                    }
+                    _ => Answer::json(
+                        200,
+                        &json!([fake::number("phnum_1", NUMBER, "twilio", Some(AGENT))]),
+                    ),
+                },
+            )
+            .await;
         let provider = ElevenLabsAgents::new(&upstream.base_url()).unwrap();
         let placed = provider.place(KEY, call(NUMBER), soon()).await;
         assert_eq!(placed, Err(LegacyError::Unknown), "{answer}");
@@ -279,7 +282,7 @@ async fn a_call_is_followed_by_its_id_and_by_our_handle_alike() {
     fake.end(&id, 42, "Call ended by remote party");
     fake.set_status(&id, "processing");
     let over = progress(&provider, &by_id(&id)).await.end.unwrap();
-    assert!(!over.is_told);
+    assert!(!over.is_final);
     fake.end(&id, 42, "Call ended by remote party");
     let over = progress(&provider, &by_id(&id)).await;
     assert_eq!(over.turns.len(), 3);
@@ -287,7 +290,7 @@ async fn a_call_is_followed_by_its_id_and_by_our_handle_alike() {
     let expected = CallOutcome::Completed(TerminationReason::CustomerHangup);
     assert_eq!(end.outcome, expected);
     assert_eq!(end.ended_at, at(42));
-    assert!(end.is_told);
+    assert!(end.is_final);
     assert_eq!(end.summary, "They spoke of an appointment.");
 }
 

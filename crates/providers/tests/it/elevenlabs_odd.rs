@@ -3,14 +3,14 @@
 use offhook_engine::legacy::{LegacyAgent, LegacyError, LegacyProvider as _, LegacyReference};
 use offhook_providers::ElevenLabsAgents;
 use offhook_testkit::fakes::elevenlabs::{self as fake, AGENT, ElevenLabs, KEY, NUMBER};
-use offhook_testkit::upstream::{Answer, Asked, Upstream};
+use offhook_testkit::upstream::{Answer, ReceivedRequest, Upstream};
 use serde_json::{Value, json};
 
 const HANDLE: &str = "call_01928f7e-5a3b-7c4d-8e9f-0a1b2c3d4e5f";
 
 /// A service whose list of agents has these pages, by cursor. Each agent is valid.
 async fn listing(pages: Value) -> (Upstream, ElevenLabsAgents) {
-    let upstream = Upstream::start(move |asked: &Asked| {
+    let upstream = Upstream::start(move |asked: &ReceivedRequest| {
         let answer = match asked.path.rsplit('/').next() {
             Some("agents") => pages[asked.parameter("cursor").unwrap_or_default()].clone(),
             Some("phone-numbers") => json!([]),
@@ -115,12 +115,17 @@ async fn a_list_of_agents_that_cannot_be_read_as_it_is_ends_nowhere() {
             false,
         ),
     ] {
-        let upstream = Upstream::start(move |asked: &Asked| match asked.path.rsplit('/').next() {
-            Some("agents") => Answer::bytes(200, "application/json", page.as_bytes().to_vec()),
-            Some("phone-numbers") => Answer::json(200, &json!([])),
-            id => Answer::json(200, &fake::agent(id.unwrap_or_default(), "Reception")),
-        })
-        .await;
+        let upstream =
+            Upstream::start(
+                move |asked: &ReceivedRequest| match asked.path.rsplit('/').next() {
+                    Some("agents") => {
+                        Answer::bytes(200, "application/json", page.as_bytes().to_vec())
+                    }
+                    Some("phone-numbers") => Answer::json(200, &json!([])),
+                    id => Answer::json(200, &fake::agent(id.unwrap_or_default(), "Reception")),
+                },
+            )
+            .await;
         let provider = ElevenLabsAgents::new(&upstream.base_url()).unwrap();
         let listed = provider.agents(KEY).await;
         assert_eq!(
@@ -260,7 +265,7 @@ async fn an_absurd_value_costs_its_field_and_neither_the_agent_nor_the_list() {
 
 #[tokio::test]
 async fn an_agent_that_another_one_is_answered_for_costs_the_list() {
-    let upstream = Upstream::start(|asked: &Asked| {
+    let upstream = Upstream::start(|asked: &ReceivedRequest| {
         Answer::json(
             200,
             &match asked.path.rsplit('/').next() {
@@ -295,7 +300,7 @@ async fn a_listed_conversation_that_nobody_can_read_may_be_ours_and_what_is_none
         (json!({}), Err(LegacyError::Unknown)),
     ] {
         let told = listed.to_string();
-        let upstream = Upstream::start(move |asked: &Asked| {
+        let upstream = Upstream::start(move |asked: &ReceivedRequest| {
             let answer = match asked.path.ends_with("/conversations") {
                 true => json!({"conversations": listed}),
                 false => {
@@ -314,7 +319,7 @@ async fn a_listed_conversation_that_nobody_can_read_may_be_ours_and_what_is_none
 #[tokio::test]
 async fn what_no_database_keeps_is_in_no_text_and_an_id_with_it_is_none() {
     let listed = ["agent_1", "agent\0_1", "agent_\u{0}2"].map(|id| json!({"agent_id": id}));
-    let upstream = Upstream::start(move |asked: &Asked| {
+    let upstream = Upstream::start(move |asked: &ReceivedRequest| {
         let answer = match asked.path.rsplit('/').next() {
             Some("agents") => json!({"agents": listed, "has_more": false}),
             Some("phone-numbers") => json!([

@@ -59,18 +59,18 @@ impl Shard {
             entry.set(state, self.current.base_us);
             return answer.earlier_by(ahead_us);
         }
-        let known = self.known(hash, key);
+        let known = self.state_of(hash, key);
         let mut state = known;
         let answer = rule(&mut state, now_us);
         if state != known {
-            self.keep(hash, key, state, now_us);
+            self.store(hash, key, state, now_us);
         }
         answer.earlier_by(ahead_us)
     }
 
     /// The known state of a client that is not in the current generation. If there are cells, the client may have
     /// been counted in one since it was last in a table.
-    fn known(&self, hash: u64, key: Key) -> State {
+    fn state_of(&self, hash: u64, key: Key) -> State {
         let previous = &self.previous;
         let known = previous.table.find(hash, |entry| entry.is(key));
         let known = known.map_or(State::NEVER, |entry| entry.state(previous.base_us));
@@ -81,7 +81,7 @@ impl Shard {
 
     /// Saves the state of a client that is not in the current generation: there, or in a cell if the generation is
     /// full.
-    fn keep(&mut self, hash: u64, key: Key, state: State, now_us: i64) {
+    fn store(&mut self, hash: u64, key: Key, state: State, now_us: i64) {
         if self.current.table.len() < self.keys_per_generation {
             self.current.insert(hash, key, state, &self.seeds);
             return;

@@ -6,7 +6,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ErrorKind, RedisError, Value};
 use tokio::time::{Instant, timeout};
 
-use super::scripts::{NOBODY, SERVER, SERVER_CLOCK, Script};
+use super::scripts::{SERVER, SERVER_CLOCK, Script, TEST_BUCKET};
 use super::{RedisStore, link};
 use crate::MAX_PER_MINUTE;
 use crate::gcra::Quota;
@@ -95,7 +95,7 @@ async fn ask(
     let _: Value = redis::cmd("EVAL")
         .arg(Script::Take.source(SERVER_CLOCK))
         .arg(1)
-        .arg(NOBODY)
+        .arg(TEST_BUCKET)
         .arg(quota.interval_us())
         .arg(quota.refill_us())
         .query_async(connection)

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::scripts::{NOBODY, SERVER, Script};
+use super::scripts::{SERVER, Script, TEST_BUCKET};
 use crate::MAX_PER_MINUTE;
 use crate::answer::Unavailable;
 use crate::gcra::Quota;
@@ -71,7 +71,7 @@ struct Shared {
     /// The server's name; `None` while it is unreachable.
     name: watch::Sender<Option<Arc<str>>>,
     /// Whether the log already says that the server is unreachable.
-    told: AtomicBool,
+    logged: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -96,13 +96,13 @@ struct Connected {
 
 impl Link {
     /// Connects and stays connected until this is dropped.
-    pub(super) fn keep(client: Client, clock: &'static str) -> Self {
+    pub(super) fn connect(client: Client, clock: &'static str) -> Self {
         let shared = Arc::new(Shared {
             client,
             clock,
             state: watch::Sender::new(State::Connecting),
             name: watch::Sender::new(None),
-            told: AtomicBool::new(false),
+            logged: AtomicBool::new(false),
         });
         Self {
             keeper: tokio::spawn(keep(shared.clone())),
@@ -123,7 +123,7 @@ impl Link {
     }
 
     /// Runs a script.
-    pub(super) async fn ask<T: FromRedisValue>(
+    pub(super) async fn run<T: FromRedisValue>(
         &self,
         script: Script,
         keys: &[&str],
@@ -177,7 +177,7 @@ impl Shared {
         let failures = connected.failures.fetch_add(1, Ordering::Relaxed) + 1;
         if failures >= FAILURES {
             if self.leave(connected.number, State::Down) {
-                self.tell(&why);
+                self.log_outage(&why);
             }
         } else if lost {
             self.leave(connected.number, State::Connecting);
@@ -207,19 +207,19 @@ impl Shared {
 
     fn up(&self, connected: Arc<Connected>) {
         self.state.send_replace(State::Up(connected));
-        if self.told.swap(false, Ordering::Relaxed) {
+        if self.logged.swap(false, Ordering::Relaxed) {
             tracing::info!("Redis answers again: requests are counted and served");
         }
     }
 
     fn down(&self, why: &str) {
         self.state.send_replace(State::Down);
-        self.tell(why);
+        self.log_outage(why);
     }
 
     /// Logs once per outage.
-    fn tell(&self, why: &str) {
-        if !self.told.swap(true, Ordering::Relaxed) {
+    fn log_outage(&self, why: &str) {
+        if !self.logged.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 why,
                 "Redis is out of reach: requests cannot be counted and are refused until it is back"
@@ -296,7 +296,7 @@ impl Connected {
             .set_response_timeout(None)
             .set_pipeline_buffer_size(PIPELINE)
             .set_push_sender(move |push: PushInfo| {
-                hear(&listener, number, &push);
+                on_push(&listener, number, &push);
                 Ok::<(), SendError>(())
             });
         let client = &shared.client;
@@ -324,7 +324,8 @@ impl Connected {
     async fn try_out(&self) -> RedisResult<()> {
         let quota = Quota::per_minute(MAX_PER_MINUTE);
         let numbers = [quota.interval_us(), quota.refill_us(), 0];
-        self.run::<Value>(Script::Take, &[NOBODY], &numbers).await?;
+        self.run::<Value>(Script::Take, &[TEST_BUCKET], &numbers)
+            .await?;
         Ok(())
     }
 
@@ -407,7 +408,7 @@ impl Connected {
 }
 
 /// Handles a push message from the server, or from the library in its place.
-fn hear(shared: &Weak<Shared>, number: u64, push: &PushInfo) {
+fn on_push(shared: &Weak<Shared>, number: u64, push: &PushInfo) {
     if push.kind == PushKind::Disconnection
         && let Some(shared) = shared.upgrade()
     {

@@ -37,8 +37,8 @@ struct Shard {
 #[derive(Clone, Copy)]
 struct Refusal {
     quota: Quota,
-    said: Timed<Decision>,
-    asked: Instant,
+    refused: Timed<Decision>,
+    asked_at: Instant,
 }
 
 impl Refusals {
@@ -49,25 +49,35 @@ impl Refusals {
         if refusal.quota != quota {
             return None;
         }
-        let passed_us = i64::try_from(now.duration_since(refusal.asked).as_micros()).ok()?;
-        let now_us = refusal.said.now_us.saturating_add(passed_us);
-        (now_us < refusal.said.answer.next_us).then(|| Timed::at(now_us, refusal.said.answer))
+        let passed_us = i64::try_from(now.duration_since(refusal.asked_at).as_micros()).ok()?;
+        let now_us = refusal.refused.now_us.saturating_add(passed_us);
+        (now_us < refusal.refused.answer.next_us).then(|| Timed::at(now_us, refusal.refused.answer))
     }
 
-    /// Remembers the answer to a query made at `asked`, if it is a refusal.
-    pub(super) fn remember(&self, key: Key, quota: Quota, said: Timed<Decision>, asked: Instant) {
-        if said.answer.allowed {
+    /// Remembers the answer to a query made at `asked_at`, if it is a refusal.
+    pub(super) fn remember(
+        &self,
+        key: Key,
+        quota: Quota,
+        refused: Timed<Decision>,
+        asked_at: Instant,
+    ) {
+        if refused.answer.allowed {
             return;
         }
         let mut shard = self.shard(key);
         let is_due = shard
             .turned
-            .is_none_or(|turned| asked.duration_since(turned) >= LONGEST);
+            .is_none_or(|turned| asked_at.duration_since(turned) >= LONGEST);
         if is_due || shard.young.len() >= PER_GENERATION {
             shard.old = std::mem::take(&mut shard.young);
-            shard.turned = Some(asked);
+            shard.turned = Some(asked_at);
         }
-        let refusal = Refusal { quota, said, asked };
+        let refusal = Refusal {
+            quota,
+            refused,
+            asked_at,
+        };
         shard.young.insert(key, refusal);
     }
 
@@ -111,48 +121,51 @@ mod tests {
 
     #[test]
     fn a_refusal_holds_exactly_until_the_next_token() {
-        let (refusals, asked) = (Refusals::default(), Instant::now());
+        let (refusals, asked_at) = (Refusals::default(), Instant::now());
         let quota = Quota::per_minute(10);
-        refusals.remember(client(1), quota, refused(quota), asked);
-        let after = |us| refusals.find(client(1), quota, asked + Duration::from_micros(us));
+        refusals.remember(client(1), quota, refused(quota), asked_at);
+        let after = |us| refusals.find(client(1), quota, asked_at + Duration::from_micros(us));
         let found = after(1_500_000).unwrap();
         assert_eq!(found.now_us, NOW + 1_500_000);
         assert_eq!(found.retry_after_seconds(), 5);
         assert_eq!(found.answer, refused(quota).answer);
         assert!(after(5_999_999).is_some());
         assert_eq!(after(6_000_000), None);
-        assert_eq!(refusals.find(client(2), quota, asked), None);
+        assert_eq!(refusals.find(client(2), quota, asked_at), None);
     }
 
     #[test]
     fn another_quota_is_asked_for() {
-        let (refusals, asked) = (Refusals::default(), Instant::now());
-        refusals.remember(client(1), ONE, refused(ONE), asked);
-        assert_eq!(refusals.find(client(1), Quota::per_minute(2), asked), None);
-        assert!(refusals.find(client(1), ONE, asked).is_some());
+        let (refusals, asked_at) = (Refusals::default(), Instant::now());
+        refusals.remember(client(1), ONE, refused(ONE), asked_at);
+        assert_eq!(
+            refusals.find(client(1), Quota::per_minute(2), asked_at),
+            None
+        );
+        assert!(refusals.find(client(1), ONE, asked_at).is_some());
     }
 
     #[test]
     fn an_admission_is_not_remembered() {
-        let (refusals, asked) = (Refusals::default(), Instant::now());
+        let (refusals, asked_at) = (Refusals::default(), Instant::now());
         let admitted = Timed::at(NOW, gcra::decide(None, ONE, NOW));
-        refusals.remember(client(1), ONE, admitted, asked);
-        assert_eq!(refusals.find(client(1), ONE, asked), None);
+        refusals.remember(client(1), ONE, admitted, asked_at);
+        assert_eq!(refusals.find(client(1), ONE, asked_at), None);
     }
 
     #[test]
     fn however_many_are_refused_there_is_an_end_to_what_is_kept() {
-        let (refusals, asked) = (Refusals::default(), Instant::now());
+        let (refusals, asked_at) = (Refusals::default(), Instant::now());
         for number in 0..500_000 {
-            refusals.remember(client(number), ONE, refused(ONE), asked);
+            refusals.remember(client(number), ONE, refused(ONE), asked_at);
         }
         let most = kept(&refusals);
         assert!(most <= 2 * SHARDS * PER_GENERATION, "{most}");
-        assert!(refusals.find(client(499_999), ONE, asked).is_some());
+        assert!(refusals.find(client(499_999), ONE, asked_at).is_some());
         // Expired generations are dropped over time.
         for number in 0..1_000 {
             for round in 1..=2 {
-                let later = asked + round * LONGEST;
+                let later = asked_at + round * LONGEST;
                 refusals.remember(client(number), ONE, refused(ONE), later);
             }
         }

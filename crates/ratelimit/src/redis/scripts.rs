@@ -33,7 +33,7 @@ pub(super) const SERVER_CLOCK: &str =
     "local time = redis.call('TIME')\nlocal now = time[1] * 1000000 + time[2]\n";
 
 /// The test bucket, which shows whether the server counts.
-pub(super) const NOBODY: &str = "ratelimit:{nobody}:b";
+pub(super) const TEST_BUCKET: &str = "ratelimit:{nobody}:b";
 
 /// The key of the server's name. The first process sets it, and it lasts as long as the counts.
 pub(super) const SERVER: &str = "ratelimit:server";

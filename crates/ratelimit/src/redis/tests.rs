@@ -58,7 +58,7 @@ impl RedisStore {
     fn with_clock(clock: TestClock) -> Self {
         let client = link::client(&shared_redis_url()).unwrap();
         Self {
-            link: Link::keep(client, GIVEN_CLOCK),
+            link: Link::connect(client, GIVEN_CLOCK),
             refusals: Refusals::default(),
             clock: Some(clock),
         }
@@ -72,7 +72,7 @@ impl RedisStore {
     ) -> Result<T, Unavailable> {
         let mut numbers = numbers.to_vec();
         numbers.extend(self.clock.as_ref().map(TestClock::now_us));
-        self.link.ask(script, keys, &numbers).await
+        self.link.run(script, keys, &numbers).await
     }
 
     pub(super) fn instant(&self) -> Instant {

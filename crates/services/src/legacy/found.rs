@@ -74,7 +74,7 @@ pub(super) async fn take(
         }
         .boxed(),
     );
-    if found.is_told {
+    if found.is_final {
         // The task logs its own errors.
         let _ = following.await;
     }

@@ -65,7 +65,7 @@ impl Talk {
     /// large or is not audio, or sends at more than twice real time.
     pub fn hear(&self, pcm: &[u8]) -> bool {
         let Some(page) = &self.page else { return true };
-        match page.hear(pcm) {
+        match page.push_audio(pcm) {
             Ok(()) => true,
             Err(Refused::TooLarge | Refused::NoSound | Refused::TooFast) => false,
         }

@@ -67,7 +67,7 @@ impl Leg {
     }
 
     /// Sets the other side's session description that is already known.
-    pub(super) fn knows(&mut self, remote: Option<Remote>) {
+    pub(super) fn set_remote(&mut self, remote: Option<Remote>) {
         self.remote = remote;
     }
 
@@ -189,7 +189,7 @@ impl Leg {
         let negotiated = Negotiated::new(remote);
         let takes_keys = negotiated.event.is_some();
         self.sound.takes_keys.store(takes_keys, Ordering::Relaxed);
-        self.held = remote.holds();
+        self.held = remote.is_on_hold();
         let ear = SpeechInput {
             ticks: ends.ticks.clone(),
             keys: keys.clone(),
@@ -217,7 +217,7 @@ impl Leg {
         if let Some(pump) = &*self.sound.pump.lock() {
             pump.renegotiate(negotiated);
         }
-        let holds = offer.remote.holds();
+        let holds = offer.remote.is_on_hold();
         if std::mem::replace(&mut self.held, holds) == holds {
             return Vec::new();
         }

@@ -117,7 +117,7 @@ impl SipCarrier {
         let call = incoming.answer(answer);
         let mut leg = self.leg(call, socket, local);
         leg.came_in = true;
-        leg.knows(offer.map(|offer| offer.remote));
+        leg.set_remote(offer.map(|offer| offer.remote));
         Ok(leg.start(|| {}))
     }
 

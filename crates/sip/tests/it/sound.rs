@@ -119,11 +119,11 @@ async fn two_sides_of_a_call_hear_each_other() {
     ports_are_given_back(&ports).await;
     caller.is_empty().await;
     callee.is_empty().await;
-    let (shared_number, theirs) = (calling.counted(), called.counted());
+    let (ours, theirs) = (calling.counted(), called.counted());
     // Frames that a busy machine made late count as skipped.
-    assert_eq!(shared_number.unsent, 0, "{shared_number:?}");
+    assert_eq!(ours.unsent, 0, "{ours:?}");
     assert!(
-        shared_number.sent >= 10 && theirs.incoming.received >= 10,
+        ours.sent >= 10 && theirs.incoming.received >= 10,
         "{theirs:?}"
     );
 }

@@ -51,7 +51,7 @@ async fn a_carrier_is_asked_for_a_sign_of_life_by_name() {
         ..Timers::default()
     };
     let stage = Stage::set(trunk(carrier.address), timers).await;
-    let asking = stage.trunks.ask("carrier");
+    let asking = stage.trunks.probe("carrier");
     let answering = async {
         let (asked, from) = carrier.receive("OPTIONS").await;
         let answer = carrier.answer(&asked, "405 Method Not Allowed", "", "");
@@ -59,8 +59,8 @@ async fn a_carrier_is_asked_for_a_sign_of_life_by_name() {
     };
     let (status, ()) = tokio::join!(asking, answering);
     assert_eq!(status, Ok(405));
-    assert_eq!(stage.trunks.ask("carrier").await, Err(NoAnswer::Silence));
-    let other = stage.trunks.ask("other").await.unwrap_err();
+    assert_eq!(stage.trunks.probe("carrier").await, Err(NoAnswer::Silence));
+    let other = stage.trunks.probe("other").await.unwrap_err();
     assert_eq!(other.to_string(), "there is no trunk `other`");
 }
 

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::oauth::Authority;
-use crate::upstream::{Answer, Asked, Upstream};
+use crate::upstream::{Answer, ReceivedRequest, Upstream};
 
 /// The path of its API.
 pub const API_PATH: &str = "/calendar/v3";
@@ -80,7 +80,7 @@ impl FakeCalendar {
     }
 }
 
-fn answered(asked: &Asked, state: &mut State) -> Answer {
+fn answered(asked: &ReceivedRequest, state: &mut State) -> Answer {
     let absent = Answer::json(404, &json!({"error": {"code": 404}}));
     let id = asked.path.strip_prefix(EVENTS_PATH);
     let id = id.and_then(|rest| rest.strip_prefix('/'));

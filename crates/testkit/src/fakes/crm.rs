@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::oauth::Authority;
-use crate::upstream::{Answer, Asked, Upstream};
+use crate::upstream::{Answer, ReceivedRequest, Upstream};
 
 /// The path of the contact search.
 pub const SEARCH_PATH: &str = "/crm/v3/objects/contacts/search";
@@ -62,7 +62,7 @@ impl FakeCrm {
     }
 }
 
-fn answered(asked: &Asked, state: &mut State) -> Answer {
+fn answered(asked: &ReceivedRequest, state: &mut State) -> Answer {
     match (asked.method.as_str(), asked.path.as_str()) {
         ("POST", SEARCH_PATH) => {
             let query = asked.json();

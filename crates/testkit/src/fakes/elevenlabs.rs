@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 use ring::hmac;
 use serde_json::{Value, json};
 
-use crate::upstream::{Answer, Asked, Upstream};
+use crate::upstream::{Answer, ReceivedRequest, Upstream};
 
 /// The API key of the initial workspace.
 pub const KEY: &str = "xi_key_of_the_tests";
@@ -315,7 +315,7 @@ fn not_found() -> Answer {
 }
 
 impl State {
-    fn answer(&mut self, asked: &Asked) -> Answer {
+    fn answer(&mut self, asked: &ReceivedRequest) -> Answer {
         let key = asked.header("xi-api-key").unwrap_or_default().to_owned();
         if !self.workspaces.contains_key(&key) {
             let detail =
@@ -339,7 +339,7 @@ impl State {
         }
     }
 
-    fn agents(&self, key: &str, asked: &Asked) -> Answer {
+    fn agents(&self, key: &str, asked: &ReceivedRequest) -> Answer {
         let all: Vec<&Value> = self.workspaces[key].agents.values().collect();
         let (page, next) = self.page(all.len(), asked);
         let agents: Vec<Value> = all[page]
@@ -354,7 +354,11 @@ impl State {
     }
 
     /// The range of rows on the page out of `count`, and the cursor of the next page.
-    fn page(&self, count: usize, asked: &Asked) -> (std::ops::Range<usize>, Option<String>) {
+    fn page(
+        &self,
+        count: usize,
+        asked: &ReceivedRequest,
+    ) -> (std::ops::Range<usize>, Option<String>) {
         let asked_for = |name| {
             asked
                 .parameter(name)
@@ -371,7 +375,7 @@ impl State {
         agent.map_or_else(not_found, |agent| Answer::json(200, agent))
     }
 
-    fn rename(&mut self, key: &str, id: &str, asked: &Asked) -> Answer {
+    fn rename(&mut self, key: &str, id: &str, asked: &ReceivedRequest) -> Answer {
         let workspace = self.workspaces.get_mut(key);
         let Some(agent) = workspace.and_then(|workspace| workspace.agents.get_mut(id)) else {
             return not_found();
@@ -384,7 +388,7 @@ impl State {
         Answer::json(200, &json!(self.workspaces[key].numbers))
     }
 
-    fn place(&mut self, key: &str, kind: &str, asked: &Asked) -> Answer {
+    fn place(&mut self, key: &str, kind: &str, asked: &ReceivedRequest) -> Answer {
         let request = asked.json();
         let workspace = &self.workspaces[key];
         let agent = request["agent_id"].as_str().unwrap_or_default();
@@ -462,7 +466,7 @@ impl State {
         calls.filter(move |call| call.key == key && !call.hidden)
     }
 
-    fn conversations(&self, key: &str, asked: &Asked) -> Answer {
+    fn conversations(&self, key: &str, asked: &ReceivedRequest) -> Answer {
         let user = asked.parameter("user_id").filter(|_| !self.lists_everybody);
         let of = |call: &&Call| {
             user.as_ref()

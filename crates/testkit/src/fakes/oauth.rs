@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::upstream::{Answer, Asked, Upstream};
+use crate::upstream::{Answer, ReceivedRequest, Upstream};
 
 /// The id of its only client.
 pub const CLIENT_ID: &str = "the-client";
@@ -115,7 +115,7 @@ impl Authority {
     }
 
     /// Whether a request carries a valid access token.
-    pub fn lets_in(&self, asked: &Asked) -> bool {
+    pub fn lets_in(&self, asked: &ReceivedRequest) -> bool {
         let bearer = asked.header("authorization").unwrap_or_default();
         let token = bearer.strip_prefix("Bearer ").unwrap_or_default();
         self.0.lock().access.iter().any(|good| good == token)
@@ -126,7 +126,7 @@ impl Authority {
         &self,
         state: &Arc<Mutex<S>>,
         stranger: Value,
-        answer: fn(&Asked, &mut S) -> Answer,
+        answer: fn(&ReceivedRequest, &mut S) -> Answer,
     ) -> Upstream {
         let (doors, state) = (self.clone(), state.clone());
         Upstream::start(move |asked| {
@@ -142,7 +142,7 @@ impl Authority {
     }
 
     /// Answers requests to its own paths; `None` for all others.
-    pub fn answer(&self, asked: &Asked) -> Option<Answer> {
+    pub fn answer(&self, asked: &ReceivedRequest) -> Option<Answer> {
         match (asked.method.as_str(), asked.path.as_str()) {
             ("GET", AUTHORIZE_PATH) => Some(self.page(asked)),
             ("POST", TOKEN_PATH) => Some(self.token(asked)),
@@ -152,7 +152,7 @@ impl Authority {
     }
 
     /// Its own page, with one link to consent and one to refuse.
-    fn page(&self, asked: &Asked) -> Answer {
+    fn page(&self, asked: &ReceivedRequest) -> Answer {
         let url = format!("http://authority.example{AUTHORIZE_PATH}?{}", asked.query);
         let back = asked.parameter("redirect_uri").unwrap_or_default();
         let link = |query: String, name: &str| {
@@ -167,7 +167,7 @@ impl Authority {
         Answer::bytes(200, "text/html; charset=utf-8", html.into_bytes())
     }
 
-    fn token(&self, asked: &Asked) -> Answer {
+    fn token(&self, asked: &ReceivedRequest) -> Answer {
         let form = asked.form();
         let of = |name: &str| {
             let found = form.iter().find(|(known, _)| known == name);
@@ -204,7 +204,7 @@ impl Authority {
         }
     }
 
-    fn revoke(&self, asked: &Asked) -> Answer {
+    fn revoke(&self, asked: &ReceivedRequest) -> Answer {
         let form = asked.form();
         let token = form.iter().find(|(name, _)| name == "token");
         let token = token.map_or("", |(_, value)| value.as_str());
@@ -245,9 +245,9 @@ fn refusal(status: u16, error: &str) -> Answer {
 }
 
 /// A request for this URL, as the application's page receives it.
-fn asked(url: &str) -> Asked {
+fn asked(url: &str) -> ReceivedRequest {
     let (place, query) = url.split_once('?').unwrap_or((url, ""));
-    Asked {
+    ReceivedRequest {
         method: "GET".to_owned(),
         path: place.to_owned(),
         query: query.to_owned(),

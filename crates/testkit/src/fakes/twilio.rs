@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::upstream::{Answer, Asked, Upstream};
+use crate::upstream::{Answer, ReceivedRequest, Upstream};
 
 pub use forms::{Scheme, SignedForm, incoming_form, sign, status_form, verdict_form};
 pub use stream::{Stream, beginning, echo, key, sound, stop};
@@ -208,7 +208,7 @@ impl FakeTwilio {
     }
 }
 
-fn answer(state: &mut State, asked: &Asked) -> Answer {
+fn answer(state: &mut State, asked: &ReceivedRequest) -> Answer {
     let Some((user, account)) = login(asked) else {
         return unopened();
     };
@@ -255,7 +255,7 @@ fn missing() -> Answer {
 }
 
 /// The user of a request's login, and the account that it opens.
-fn login(asked: &Asked) -> Option<(&'static str, &'static str)> {
+fn login(asked: &ReceivedRequest) -> Option<(&'static str, &'static str)> {
     let basic = asked.header("authorization")?.strip_prefix("Basic ")?;
     let pair = String::from_utf8(STANDARD.decode(basic).ok()?).ok()?;
     let (user, secret) = pair.split_once(':')?;
@@ -269,7 +269,7 @@ fn login(asked: &Asked) -> Option<(&'static str, &'static str)> {
     .map(|known| (known.0, known.2))
 }
 
-fn place(state: &mut State, asked: &Asked, account: &'static str) -> Answer {
+fn place(state: &mut State, asked: &ReceivedRequest, account: &'static str) -> Answer {
     let call = PlacedCall {
         sid: format!("CA{:032x}", state.calls.len() + 1),
         account,
@@ -291,7 +291,7 @@ fn place(state: &mut State, asked: &Asked, account: &'static str) -> Answer {
     answer
 }
 
-fn direct(state: &mut State, asked: &Asked, path: &str) -> Answer {
+fn direct(state: &mut State, asked: &ReceivedRequest, path: &str) -> Answer {
     let mut numbers = state.numbers.iter_mut().enumerate();
     let found = numbers.find(|(n, _)| path == format!("/IncomingPhoneNumbers/{}.json", sid_of(*n)));
     let url = asked
@@ -313,7 +313,7 @@ fn sid_of(n: usize) -> String {
     format!("PN{n:032x}")
 }
 
-fn change(call: &mut PlacedCall, asked: &Asked) -> Answer {
+fn change(call: &mut PlacedCall, asked: &ReceivedRequest) -> Answer {
     let is_over = ["completed", "canceled", "busy", "failed", "no-answer"];
     for (name, value) in asked.form() {
         call.changes.push((name.clone(), value.clone()));
@@ -335,7 +335,7 @@ fn shown(status: u16, call: &PlacedCall) -> Answer {
     )
 }
 
-fn numbers(state: &State, asked: &Asked, base: &str) -> Answer {
+fn numbers(state: &State, asked: &ReceivedRequest, base: &str) -> Answer {
     let page = asked
         .parameter("Page")
         .and_then(|page| page.parse().ok())

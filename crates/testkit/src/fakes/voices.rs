@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
-use crate::upstream::{Answer, Asked, Fault, Upstream};
+use crate::upstream::{Answer, Fault, ReceivedRequest, Upstream};
 
 /// The most voices on a page.
 const PAGE: usize = 100;
@@ -124,7 +124,7 @@ impl State {
         (left <= 1).then_some(fault)
     }
 
-    fn answer(&mut self, asked: &Asked) -> Answer {
+    fn answer(&mut self, asked: &ReceivedRequest) -> Answer {
         let path: Vec<String> = asked
             .path
             .trim_matches('/')
@@ -177,7 +177,7 @@ impl State {
         &self,
         voices: Vec<Value>,
         first: usize,
-        asked: &Asked,
+        asked: &ReceivedRequest,
         name: &str,
     ) -> (Vec<Value>, bool) {
         let size = asked.parameter(name).and_then(|size| size.parse().ok());
@@ -195,7 +195,7 @@ impl State {
         )
     }
 
-    fn page_a(&self, key: &str, asked: &Asked) -> Answer {
+    fn page_a(&self, key: &str, asked: &ReceivedRequest) -> Answer {
         let token = asked.parameter("next_page_token");
         let first = match &token {
             None => Some(0),
@@ -220,7 +220,7 @@ impl State {
         )
     }
 
-    fn page_of_library(&self, asked: &Asked) -> Answer {
+    fn page_of_library(&self, asked: &ReceivedRequest) -> Answer {
         let number = asked.parameter("page").and_then(|page| page.parse().ok());
         let first = number.unwrap_or(0_usize) * PAGE;
         let (voices, has_more) = self.page(self.shared.clone(), first, asked, "page_size");
@@ -230,7 +230,7 @@ impl State {
         )
     }
 
-    fn page_b(&self, key: &str, asked: &Asked) -> Answer {
+    fn page_b(&self, key: &str, asked: &ReceivedRequest) -> Answer {
         if asked.header("cartesia-version").is_none() {
             return refusal(400, "version_missing");
         }
@@ -256,7 +256,7 @@ impl State {
         Answer::json(200, &json!({"data": voices, "has_more": has_more}))
     }
 
-    fn add(&mut self, key: &str, owner: &str, voice: &str, asked: &Asked) -> Answer {
+    fn add(&mut self, key: &str, owner: &str, voice: &str, asked: &ReceivedRequest) -> Answer {
         let is_it = |one: &&Value| one["public_owner_id"] == owner && one["voice_id"] == voice;
         let Some(found) = self.shared.iter().find(is_it).cloned() else {
             return refusal(400, "voice_not_found");

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use ring::hmac;
 use serde_json::{Value, json};
 
-use crate::upstream::{Answer, Asked, Upstream};
+use crate::upstream::{Answer, ReceivedRequest, Upstream};
 
 /// The access token of its API.
 pub const ACCESS_TOKEN: &str = "EAAB-access";
@@ -69,7 +69,7 @@ fn fault(status: u16, code: i64) -> Answer {
     Answer::json(status, &json!({ "error": error }))
 }
 
-fn take(asked: &Asked, taken: &Mutex<Vec<TakenText>>) -> Answer {
+fn take(asked: &ReceivedRequest, taken: &Mutex<Vec<TakenText>>) -> Answer {
     let path = format!("/v24.0/{PHONE_NUMBER_ID}/messages");
     if asked.method != "POST" || asked.path != path {
         return fault(400, 100);

@@ -55,7 +55,7 @@ async fn what_is_said_and_heard_goes_both_ways_and_the_customer_hangs_up() {
     let desk = Desk::open().await;
     let (mut leg, call, mut connection) = desk.answered().await;
     for number in 1..=50 {
-        assert!(connection.take(&sound(&[0x20; 160], number)));
+        assert!(connection.receive(&sound(&[0x20; 160], number)));
     }
     let heard = loop {
         let tick = leg.ticks.recv().await.unwrap();
@@ -73,7 +73,7 @@ async fn what_is_said_and_heard_goes_both_ways_and_the_customer_hangs_up() {
     }
     let mark = said(&mut connection).await.unwrap();
     assert_eq!(mark["event"], "mark");
-    assert!(connection.take(&echo(mark["mark"]["name"].as_str().unwrap())));
+    assert!(connection.receive(&echo(mark["mark"]["name"].as_str().unwrap())));
     assert!(matches!(
         leg.played.recv().await,
         Some(Played::Began(ONE, _))
@@ -82,9 +82,9 @@ async fn what_is_said_and_heard_goes_both_ways_and_the_customer_hangs_up() {
         leg.played.recv().await,
         Some(Played::Ended(ONE, _))
     ));
-    assert!(connection.take(&key('5')));
+    assert!(connection.receive(&key('5')));
     assert_eq!(event(&mut leg).await, Some(AudioEvent::Dtmf('5')));
-    assert!(connection.take(&stop(&call)));
+    assert!(connection.receive(&stop(&call)));
     assert_eq!(event(&mut leg).await, Some(AudioEvent::Hangup));
     assert_eq!(event(&mut leg).await, None);
     assert_eq!(
@@ -132,7 +132,7 @@ async fn the_agent_hangs_up_when_its_last_words_were_played() {
     leg.playout.finish(ONE);
     assert_eq!(said(&mut connection).await.unwrap()["event"], "media");
     let mark = said(&mut connection).await.unwrap();
-    assert!(connection.take(&echo(mark["mark"]["name"].as_str().unwrap())));
+    assert!(connection.receive(&echo(mark["mark"]["name"].as_str().unwrap())));
     leg.signalling.hang_up().await;
     desk.was_told(&call.sid, &[("Status", "completed")]).await;
     leg.signalling.hang_up().await;
@@ -246,24 +246,26 @@ async fn a_stream_is_known_by_a_token_that_is_good_once() {
         json!({"event": "start"}).to_string(),
     ] {
         let mut stranger = desk.media(&call).unwrap();
-        assert!(stranger.take(&connected));
-        assert!(!stranger.take(&wrong), "{wrong}");
+        assert!(stranger.receive(&connected));
+        assert!(!stranger.receive(&wrong), "{wrong}");
     }
     let mut second = desk.media(&call).unwrap();
     let mut connection = desk.stream(&call);
     assert_eq!(event(&mut leg).await, Some(AudioEvent::Answered));
-    assert!(second.take(&connected));
-    assert!(!second.take(&start), "the token was used");
+    assert!(second.receive(&connected));
+    assert!(!second.receive(&start), "the token was used");
     drop(second);
     assert!(desk.media(&call).is_none(), "its sound has begun");
     // Invalid messages of a known stream are ignored, up to a limit.
-    assert!(connection.take("no JSON"));
-    assert!(connection.take(&json!({"event": "news", "news": 1}).to_string()));
-    assert!(connection.take(&json!({"event": "media", "media": {"payload": "%"}}).to_string()));
-    assert!(connection.take(&key('x')));
-    assert!(connection.take(&key('#')));
+    assert!(connection.receive("no JSON"));
+    assert!(connection.receive(&json!({"event": "news", "news": 1}).to_string()));
+    assert!(connection.receive(&json!({"event": "media", "media": {"payload": "%"}}).to_string()));
+    assert!(connection.receive(&key('x')));
+    assert!(connection.receive(&key('#')));
     assert_eq!(event(&mut leg).await, Some(AudioEvent::Dtmf('#')));
-    let taken = (0..100).take_while(|_| connection.take("no JSON")).count();
+    let taken = (0..100)
+        .take_while(|_| connection.receive("no JSON"))
+        .count();
     assert!(taken < 60, "{taken}");
 }
 
@@ -288,7 +290,7 @@ async fn only_who_knows_a_calls_handle_takes_places_and_few_and_that_calls_alone
     let other = desk.twilio.placed(1).await;
     let mut astray = desk.media(&other).expect("places of its own");
     let of_another = &beginning(&other, &call.stream_token())[1];
-    assert!(!astray.take(of_another), "the token is of another call");
+    assert!(!astray.receive(of_another), "the token is of another call");
     drop((strangers, astray));
     let _connections = [desk.stream(&call), desk.stream(&other)];
     for leg in [&mut leg, &mut other_leg] {
@@ -303,7 +305,7 @@ async fn sound_of_another_kind_is_no_call() {
     let call = desk.twilio.placed(0).await;
     let [_, start] = beginning(&call, &call.stream_token());
     let mut connection = desk.media(&call).unwrap();
-    assert!(!connection.take(&start.replace("audio/x-mulaw", "audio/l16")));
+    assert!(!connection.receive(&start.replace("audio/x-mulaw", "audio/l16")));
     let expected = Some(AudioEvent::Failed(FailureReason::CarrierError));
     assert_eq!(event(&mut leg).await, expected);
     desk.was_told(&call.sid, &[("Status", "canceled")]).await;
@@ -317,7 +319,7 @@ async fn a_customer_is_handed_over_by_twilio_and_is_the_agents_no_more() {
         .transfer(&"+15005550123".parse().unwrap())
         .await
         .unwrap();
-    assert!(connection.take(&stop(&call)));
+    assert!(connection.receive(&stop(&call)));
     drop(leg);
     assert_eq!(said(&mut connection).await, None);
     let dial = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Response>\
@@ -356,7 +358,7 @@ async fn a_customer_who_was_handed_over_stays_so_though_twilios_answer_was_lost(
         });
         let asked = |calls: &[PlacedCall]| (!calls[0].changes.is_empty()).then_some(());
         desk.twilio.until("the transfer", asked).await;
-        assert!(connection.take(&stop(&call)));
+        assert!(connection.receive(&stop(&call)));
         // Sooner than an engine gives up a line.
         let handed = tokio::time::timeout(Duration::from_secs(5), handing).await;
         assert_eq!(handed.unwrap().unwrap(), Ok(()), "{fault:?}");
@@ -444,7 +446,7 @@ async fn keys_are_tones_in_the_sound_and_no_interruption_takes_them_back() {
     let signalling = leg.signalling.clone();
     let sending = tokio::spawn(async move { signalling.send_digits(&"12345678".repeat(6)).await });
     while said(&mut connection).await.unwrap()["event"] != "media" {}
-    assert!(connection.take(&stop(&call)));
+    assert!(connection.receive(&stop(&call)));
     assert_eq!(sending.await.unwrap(), Err(LineError::Gone));
 }
 

@@ -115,7 +115,7 @@ impl Desk {
     pub(crate) fn stream(&self, call: &PlacedCall) -> Box<dyn MediaConnection> {
         let mut connection = self.media(call).expect("a place");
         for text in beginning(call, &call.stream_token()) {
-            assert!(connection.take(&text), "{text}");
+            assert!(connection.receive(&text), "{text}");
         }
         connection
     }

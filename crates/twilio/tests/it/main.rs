@@ -3,10 +3,10 @@
 // Tells clippy that test helpers are tests.
 #![cfg(test)]
 
+mod callbacks;
 mod calls;
 mod desk;
 mod faults;
 mod numbers;
 mod own;
 mod placing;
-mod told;

@@ -108,7 +108,7 @@ async fn a_call_that_comes_in_is_answered_by_its_stream() {
     );
     let mut connection = desk.media(&call).expect("a place");
     for text in beginning(&call, &call.stream_token()) {
-        assert!(connection.take(&text), "{text}");
+        assert!(connection.receive(&text), "{text}");
     }
     assert_eq!(event(&mut leg).await, Some(AudioEvent::Answered));
     assert_eq!(desk.carrier.dialog(handle(1)).as_deref(), Some(SID));

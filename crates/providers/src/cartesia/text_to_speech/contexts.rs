@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::speech::Result;
 use crate::speech::socket::{message, text};
 use crate::speech::sound::{Coding, SoundReader};
-use crate::speech::utter::{Speaking, Told, What};
+use crate::speech::utter::{ContextUpdate, SynthesizerProtocol, Update};
 use crate::speech::words::Words;
 
 /// The texts that are being spoken on one connection.
@@ -23,7 +23,7 @@ pub(super) struct Contexts {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct ServerMessage {
     #[serde(rename = "type", default)]
     kind: String,
     context_id: Option<String>,
@@ -50,46 +50,46 @@ impl Contexts {
     }
 
     /// Interprets a message about an open context.
-    fn what(&mut self, context: u64, said: &Said) -> Result<Option<What>> {
+    fn update(&mut self, context: u64, message: &ServerMessage) -> Result<Option<Update>> {
         let Some((reader, words)) = self.open.get_mut(&context) else {
             return Ok(None);
         };
-        Ok(Some(match said.kind.as_str() {
+        Ok(Some(match message.kind.as_str() {
             "chunk" => {
-                let data = said.data.as_deref().unwrap_or_default();
+                let data = message.data.as_deref().unwrap_or_default();
                 let bytes = STANDARD
                     .decode(data)
                     .map_err(|_| SpeechError::Protocol("its sound is not base64"))?;
-                What::Piece(SpeechPiece::Audio(reader.read(&bytes)?))
+                Update::Piece(SpeechPiece::Audio(reader.read(&bytes)?))
             }
             "timestamps" => {
-                let mut told = Vec::new();
-                if let Some(times) = &said.word_timestamps {
+                let mut word_times = Vec::new();
+                if let Some(times) = &message.word_timestamps {
                     for (word, end) in times.words.iter().zip(&times.end) {
                         let end = Duration::try_from_secs_f64(end.max(0.0)).unwrap_or_default();
-                        words.word(word, end, &mut told);
+                        words.word(word, end, &mut word_times);
                     }
                 }
-                What::Piece(SpeechPiece::Words(told))
+                Update::Piece(SpeechPiece::Words(word_times))
             }
-            "done" => What::Done,
-            "error" => return Err(refusal(said.status_code)),
+            "done" => Update::Done,
+            "error" => return Err(refusal(message.status_code)),
             // `flush_done`, `phoneme_timestamps`, and unknown types.
-            _ => What::Alive,
+            _ => Update::Alive,
         }))
     }
 }
 
-impl Speaking for Contexts {
+impl SynthesizerProtocol for Contexts {
     fn begin(&mut self, context: u64, spoken: SpokenText) -> Result<Vec<Message>> {
-        let mut asked = self.voice.clone();
-        asked.insert("context_id".to_owned(), json!(context.to_string()));
-        asked.insert("transcript".to_owned(), json!(spoken.text));
-        asked.insert("continue".to_owned(), json!(false));
-        asked.insert("add_timestamps".to_owned(), json!(true));
+        let mut request = self.voice.clone();
+        request.insert("context_id".to_owned(), json!(context.to_string()));
+        request.insert("transcript".to_owned(), json!(spoken.text));
+        request.insert("continue".to_owned(), json!(false));
+        request.insert("add_timestamps".to_owned(), json!(true));
         let open = (SoundReader::new(Coding::Ulaw)?, Words::new(spoken.text));
         self.open.insert(context, open);
-        Ok(vec![text(&Value::Object(asked))])
+        Ok(vec![text(&Value::Object(request))])
     }
 
     fn cancel(&mut self, context: u64) -> Option<Message> {
@@ -97,20 +97,20 @@ impl Speaking for Contexts {
         Some(text(&cancel))
     }
 
-    fn read(&mut self, text: &str) -> Result<Vec<Told>> {
-        let said: Said = message(text)?;
-        let context = said.context_id.as_deref().and_then(|id| id.parse().ok());
+    fn read(&mut self, text: &str) -> Result<Vec<ContextUpdate>> {
+        let message: ServerMessage = message(text)?;
+        let context = message.context_id.as_deref().and_then(|id| id.parse().ok());
         let Some(context) = context else {
             // A failure of the whole connection.
-            return match said.kind.as_str() {
-                "error" => Err(refusal(said.status_code)),
+            return match message.kind.as_str() {
+                "error" => Err(refusal(message.status_code)),
                 _ => Ok(Vec::new()),
             };
         };
-        let what = self.what(context, &said);
-        let what = what.unwrap_or_else(|error| Some(What::Failed(error)));
-        Ok(what
-            .map(|what| Told { context, what })
+        let update = self.update(context, &message);
+        let update = update.unwrap_or_else(|error| Some(Update::Failed(error)));
+        Ok(update
+            .map(|update| ContextUpdate { context, update })
             .into_iter()
             .collect())
     }

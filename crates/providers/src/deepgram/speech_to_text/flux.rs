@@ -7,7 +7,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
-use crate::speech::listen::Hearing;
+use crate::speech::listen::RecognizerProtocol;
 use crate::speech::socket::{message, text};
 
 /// The state between messages.
@@ -18,7 +18,7 @@ pub(super) struct Flux {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct ServerMessage {
     #[serde(rename = "type", default)]
     kind: String,
     #[serde(default)]
@@ -27,7 +27,7 @@ struct Said {
     transcript: Lenient<String>,
 }
 
-impl Hearing for Flux {
+impl RecognizerProtocol for Flux {
     fn finalize(&mut self) -> Message {
         text(&json!({"type": "ForceEndTurn"}))
     }
@@ -36,12 +36,12 @@ impl Hearing for Flux {
         Some(text(&json!({"type": "CloseStream"})))
     }
 
-    fn read(&mut self, text: &str, told: &mut Vec<RecognizerEvent>) -> Result<()> {
-        let said: Said = message(text)?;
-        match said.kind.as_str() {
+    fn read(&mut self, text: &str, events: &mut Vec<RecognizerEvent>) -> Result<()> {
+        let message: ServerMessage = message(text)?;
+        match message.kind.as_str() {
             "TurnInfo" => {
-                let words = without_nul(said.transcript.0);
-                self.turn(&said.event, words.trim(), told);
+                let words = without_nul(message.transcript.0);
+                self.turn(&message.event, words.trim(), events);
             }
             "Error" => return Err(SpeechError::Protocol("it reported an error")),
             // `Connected`, and unknown types.
@@ -50,35 +50,35 @@ impl Hearing for Flux {
         Ok(())
     }
 
-    fn unanswered(&mut self, told: &mut Vec<RecognizerEvent>) {
+    fn unanswered(&mut self, events: &mut Vec<RecognizerEvent>) {
         // No turn is in progress.
         if self.guess.is_empty() {
             return;
         }
-        told.push(RecognizerEvent::Final(std::mem::take(&mut self.guess)));
+        events.push(RecognizerEvent::Final(std::mem::take(&mut self.guess)));
     }
 }
 
 impl Flux {
-    fn turn(&mut self, event: &str, words: &str, told: &mut Vec<RecognizerEvent>) {
+    fn turn(&mut self, event: &str, words: &str, events: &mut Vec<RecognizerEvent>) {
         if event == "StartOfTurn" {
-            told.push(RecognizerEvent::TurnBegan);
+            events.push(RecognizerEvent::TurnBegan);
         }
         if event == "EndOfTurn" {
             self.guess.clear();
             if !words.is_empty() {
-                told.push(RecognizerEvent::Final(words.to_owned()));
+                events.push(RecognizerEvent::Final(words.to_owned()));
             }
-            told.extend([RecognizerEvent::TurnEnded, RecognizerEvent::Finalized]);
+            events.extend([RecognizerEvent::TurnEnded, RecognizerEvent::Finalized]);
             return;
         }
         if words != self.guess {
             words.clone_into(&mut self.guess);
-            told.push(RecognizerEvent::Partial(words.to_owned()));
+            events.push(RecognizerEvent::Partial(words.to_owned()));
         }
         match event {
-            "EagerEndOfTurn" => told.push(RecognizerEvent::TurnEndsSoon),
-            "TurnResumed" => told.push(RecognizerEvent::TurnResumed),
+            "EagerEndOfTurn" => events.push(RecognizerEvent::TurnEndsSoon),
+            "TurnResumed" => events.push(RecognizerEvent::TurnResumed),
             _ => {}
         }
     }
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_services_turns_are_told_with_their_words() {
-        let (mut flux, mut told) = (Flux::default(), Vec::new());
+        let (mut flux, mut events) = (Flux::default(), Vec::new());
         for (event, words) in [
             ("Update", ""),
             ("StartOfTurn", "I"),
@@ -105,13 +105,13 @@ mod tests {
                 "sequence_id": 1, "audio_window_start": 0.0, "audio_window_end": 1.0,
                 "end_of_turn_confidence": 0.5, "languages": ["en"]
             });
-            assert_eq!(flux.read(&text.to_string(), &mut told), Ok(()));
+            assert_eq!(flux.read(&text.to_string(), &mut events), Ok(()));
         }
         use RecognizerEvent::{
             Final, Finalized, Partial, TurnBegan, TurnEnded, TurnEndsSoon, TurnResumed,
         };
         assert_eq!(
-            told,
+            events,
             [
                 TurnBegan,
                 Partial("I".to_owned()),
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn words_lose_their_nul() {
-        let (mut flux, mut told) = (Flux::default(), Vec::new());
+        let (mut flux, mut events) = (Flux::default(), Vec::new());
         for (event, words) in [
             ("Update", "\0"),
             ("Update", "I need"),
@@ -137,24 +137,24 @@ mod tests {
             ("EndOfTurn", "\0 I need a\0 room.\0"),
         ] {
             let text = json!({"type": "TurnInfo", "event": event, "transcript": words});
-            assert_eq!(flux.read(&text.to_string(), &mut told), Ok(()));
+            assert_eq!(flux.read(&text.to_string(), &mut events), Ok(()));
         }
         use RecognizerEvent::{Final, Finalized, Partial, TurnEnded};
         let partial = Partial("I need".to_owned());
         let all = Final("I need a room.".to_owned());
-        assert_eq!(told, [partial, all, TurnEnded, Finalized]);
+        assert_eq!(events, [partial, all, TurnEnded, Finalized]);
     }
 
     #[test]
     fn a_failure_ends_the_recognizer_and_a_greeting_does_not() {
-        let (mut flux, mut told) = (Flux::default(), Vec::new());
+        let (mut flux, mut events) = (Flux::default(), Vec::new());
         let connected = r#"{"type":"Connected","request_id":"r","sequence_id":0}"#;
-        assert_eq!(flux.read(connected, &mut told), Ok(()));
-        assert_eq!(told, []);
+        assert_eq!(flux.read(connected, &mut events), Ok(()));
+        assert_eq!(events, []);
         assert_eq!(
             flux.read(
                 r#"{"type":"Error","code":"X","description":"secret"}"#,
-                &mut told
+                &mut events
             ),
             Err(SpeechError::Protocol("it reported an error"))
         );

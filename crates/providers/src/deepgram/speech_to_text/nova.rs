@@ -7,7 +7,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::lenient::{Lenient, without_nul};
 use crate::speech::Result;
-use crate::speech::listen::Hearing;
+use crate::speech::listen::RecognizerProtocol;
 use crate::speech::socket::{message, text};
 
 /// The state between messages.
@@ -16,7 +16,7 @@ pub(super) struct Nova {
     /// The interim text, and its start in the call in seconds.
     guess: Option<(f64, String)>,
     /// Words up to here were reported as final without the service's confirmation, because it did not answer in time.
-    told_until: Option<f64>,
+    reported_until: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -48,7 +48,7 @@ struct Alternative {
     transcript: Lenient<String>,
 }
 
-impl Hearing for Nova {
+impl RecognizerProtocol for Nova {
     fn finalize(&mut self) -> Message {
         text(&json!({"type": "Finalize"}))
     }
@@ -61,10 +61,10 @@ impl Hearing for Nova {
         Some(text(&json!({"type": "CloseStream"})))
     }
 
-    fn read(&mut self, text: &str, told: &mut Vec<RecognizerEvent>) -> Result<()> {
+    fn read(&mut self, text: &str, events: &mut Vec<RecognizerEvent>) -> Result<()> {
         let kind: Kind = message(text)?;
         match kind.kind.as_str() {
-            "Results" => self.results(message(text)?, told),
+            "Results" => self.results(message(text)?, events),
             "Error" => return Err(SpeechError::Protocol("it reported an error")),
             // `Metadata`, `SpeechStarted`, `UtteranceEnd`, and unknown types.
             _ => {}
@@ -72,23 +72,25 @@ impl Hearing for Nova {
         Ok(())
     }
 
-    fn unanswered(&mut self, told: &mut Vec<RecognizerEvent>) {
+    fn unanswered(&mut self, events: &mut Vec<RecognizerEvent>) {
         if let Some((start, words)) = self.guess.take() {
-            self.told_until = Some(start);
-            told.push(RecognizerEvent::Final(words));
+            self.reported_until = Some(start);
+            events.push(RecognizerEvent::Final(words));
         }
     }
 }
 
 impl Nova {
-    fn results(&mut self, results: Results, told: &mut Vec<RecognizerEvent>) {
+    fn results(&mut self, results: Results, events: &mut Vec<RecognizerEvent>) {
         let best = results.channel.alternatives.into_iter().next();
         let words = best.map(|best| without_nul(best.transcript.0));
         let words = words.unwrap_or_default();
         let words = words.trim();
-        let is_late = self.told_until.is_some_and(|until| results.start <= until);
+        let is_late = self
+            .reported_until
+            .is_some_and(|until| results.start <= until);
         if !words.is_empty() && !is_late {
-            told.push(if results.is_final {
+            events.push(if results.is_final {
                 RecognizerEvent::Final(words.to_owned())
             } else {
                 RecognizerEvent::Partial(words.to_owned())
@@ -101,7 +103,7 @@ impl Nova {
                 Some((results.start, words.to_owned())).filter(|(_, words)| !words.is_empty());
         }
         if results.from_finalize {
-            told.push(RecognizerEvent::Finalized);
+            events.push(RecognizerEvent::Finalized);
         }
     }
 }
@@ -119,44 +121,44 @@ mod tests {
         .to_string()
     }
 
-    fn told(nova: &mut Nova, text: &str) -> Vec<RecognizerEvent> {
-        let mut told = Vec::new();
-        assert_eq!(nova.read(text, &mut told), Ok(()));
-        told
+    fn events(nova: &mut Nova, text: &str) -> Vec<RecognizerEvent> {
+        let mut events = Vec::new();
+        assert_eq!(nova.read(text, &mut events), Ok(()));
+        events
     }
 
     #[test]
     fn a_guess_stands_for_an_answer_that_never_comes_and_is_not_told_twice() {
         let mut nova = Nova::default();
-        told(&mut nova, &results(3.0, "Hello", false, false));
+        events(&mut nova, &results(3.0, "Hello", false, false));
         let mut late = Vec::new();
         nova.unanswered(&mut late);
         assert_eq!(late, [RecognizerEvent::Final("Hello".to_owned())]);
         assert_eq!(
-            told(&mut nova, &results(3.0, "Hello.", true, true)),
+            events(&mut nova, &results(3.0, "Hello.", true, true)),
             [RecognizerEvent::Finalized]
         );
         let mut nothing = Vec::new();
         nova.unanswered(&mut nothing);
         assert_eq!(nothing, []);
         assert_eq!(
-            told(&mut nova, &results(4.0, "There.", true, false)),
+            events(&mut nova, &results(4.0, "There.", true, false)),
             [RecognizerEvent::Final("There.".to_owned())]
         );
         let silence = results(5.0, "", true, true);
-        assert_eq!(told(&mut nova, &silence), [RecognizerEvent::Finalized]);
+        assert_eq!(events(&mut nova, &silence), [RecognizerEvent::Finalized]);
     }
 
     #[test]
     fn words_lose_their_nul() {
         let mut nova = Nova::default();
-        assert_eq!(told(&mut nova, &results(0.0, "\0", false, false)), []);
+        assert_eq!(events(&mut nova, &results(0.0, "\0", false, false)), []);
         assert_eq!(
-            told(&mut nova, &results(0.0, "\0 I\0 need", false, false)),
+            events(&mut nova, &results(0.0, "\0 I\0 need", false, false)),
             [RecognizerEvent::Partial("I need".to_owned())]
         );
         assert_eq!(
-            told(&mut nova, &results(0.0, "A\0 room.\0", true, false)),
+            events(&mut nova, &results(0.0, "A\0 room.\0", true, false)),
             [RecognizerEvent::Final("A room.".to_owned())]
         );
     }
@@ -171,18 +173,18 @@ mod tests {
             r#"{"type":"Surprise"}"#,
             r#"{"hello":"world"}"#,
         ] {
-            assert_eq!(told(&mut nova, text), []);
+            assert_eq!(events(&mut nova, text), []);
         }
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         for text in ["", "{", "7", r#"{"type":"Results","channel":7}"#] {
             assert_eq!(
-                nova.read(text, &mut told),
+                nova.read(text, &mut events),
                 Err(SpeechError::Protocol("a message is not of its form")),
                 "{text}"
             );
         }
         assert_eq!(
-            nova.read(r#"{"type":"Error","description":"secret"}"#, &mut told),
+            nova.read(r#"{"type":"Error","description":"secret"}"#, &mut events),
             Err(SpeechError::Protocol("it reported an error"))
         );
     }

@@ -18,7 +18,7 @@ fn at(seconds: u64) -> Timestamp {
 
 #[test]
 fn a_call_that_is_over_tells_all_of_it() {
-    let progress = told(read(json!({
+    let progress = progress_of(read(json!({
         "conversation_id": "conv_1", "agent_id": "agent_1", "status": "done", "has_audio": true,
         "transcript": [
             {"role": "agent", "message": " Hello. ", "time_in_call_secs": 0, "interrupted": true},
@@ -54,7 +54,7 @@ fn a_call_that_is_over_tells_all_of_it() {
         (end.ended_at, end.summary.as_str()),
         (at(1_777_000_047), "They spoke.")
     );
-    assert!(end.recorded && end.is_told);
+    assert!(end.recorded && end.is_final);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_beginning_that_is_not_told_in_seconds_is_ahead_of_everything() {
         json!(milliseconds * 1_000),
     ] {
         let with = |status: &str| {
-            told(read(json!({
+            progress_of(read(json!({
                 "conversation_id": "conv_1", "status": status,
                 "transcript": [
                     {"role": "agent", "message": "Hello.", "time_in_call_secs": 1},
@@ -80,19 +80,24 @@ fn a_beginning_that_is_not_told_in_seconds_is_ahead_of_everything() {
         let second = Duration::from_secs(1);
         for status in ["in-progress", "done"] {
             let progress = with(status);
-            assert_eq!(progress.answered_at, Some(UNTOLD), "{status} {start}");
-            assert_eq!(progress.turns[0].started_at, UNTOLD.plus(second));
+            assert_eq!(progress.answered_at, Some(UNKNOWN_TIME), "{status} {start}");
+            assert_eq!(progress.turns[0].started_at, UNKNOWN_TIME.plus(second));
         }
         let ended_at = with("done").end.unwrap().ended_at;
-        assert_eq!(ended_at, UNTOLD.plus(5 * second), "{start}");
-        assert!(UNTOLD.plus(LONGEST).to_string().starts_with("9999-12-31T"));
+        assert_eq!(ended_at, UNKNOWN_TIME.plus(5 * second), "{start}");
+        assert!(
+            UNKNOWN_TIME
+                .plus(LONGEST)
+                .to_string()
+                .starts_with("9999-12-31T")
+        );
     }
 }
 
 #[test]
 fn a_status_that_is_not_known_is_no_end() {
     for status in [json!("ended"), json!(null), json!(7)] {
-        let progress = told(read(json!({
+        let progress = progress_of(read(json!({
             "conversation_id": "conv_1", "status": status,
             "transcript": [{"role": "agent", "message": "Hello."}],
             "metadata": {"call_duration_secs": 9, "termination_reason": "Client disconnected"},
@@ -100,7 +105,7 @@ fn a_status_that_is_not_known_is_no_end() {
         assert!(progress.reported && progress.end.is_none(), "{status}");
         assert_eq!(
             progress.answered_at,
-            Some(UNTOLD),
+            Some(UNKNOWN_TIME),
             "{status}: somebody spoke"
         );
     }
@@ -129,7 +134,7 @@ fn an_absurd_value_costs_its_field_and_never_the_end_of_a_call() {
     let with = |place: &str, odd: Value| {
         let mut conversation = good.clone();
         *conversation.pointer_mut(place).unwrap() = odd;
-        told(read(conversation))
+        progress_of(read(conversation))
     };
     for place in &places {
         for odd in [

@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::speech::Result;
 use crate::speech::socket::{message, text};
 use crate::speech::sound::{Coding, SoundReader};
-use crate::speech::utter::{Speaking, Told, What};
+use crate::speech::utter::{ContextUpdate, SynthesizerProtocol, Update};
 use crate::speech::words::Words;
 
 /// The texts that are being spoken on one connection.
@@ -30,7 +30,7 @@ struct Open {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct ServerMessage {
     #[serde(rename = "contextId", alias = "context_id")]
     context: Option<String>,
     audio: Option<String>,
@@ -59,10 +59,10 @@ impl Contexts {
         }
     }
 
-    fn sound(open: &mut Open, said: &Said) -> Result<Vec<SpeechPiece>> {
+    fn sound(open: &mut Open, message: &ServerMessage) -> Result<Vec<SpeechPiece>> {
         let mut pieces = Vec::new();
         let before = open.samples;
-        if let Some(audio) = said.audio.as_deref().filter(|audio| !audio.is_empty()) {
+        if let Some(audio) = message.audio.as_deref().filter(|audio| !audio.is_empty()) {
             let bytes = STANDARD
                 .decode(audio)
                 .map_err(|_| SpeechError::Protocol("its sound is not base64"))?;
@@ -70,25 +70,25 @@ impl Contexts {
             open.samples += samples.len() as u64;
             pieces.push(SpeechPiece::Audio(samples));
         }
-        if let Some(alignment) = &said.alignment {
+        if let Some(alignment) = &message.alignment {
             let offset = f64::from(u32::try_from(before).unwrap_or(u32::MAX)) * 1_000.0
                 / f64::from(SAMPLE_RATE);
             let times = alignment.starts.iter().zip(&alignment.durations);
-            let mut told = Vec::new();
+            let mut word_times = Vec::new();
             for (character, (start, duration)) in alignment.chars.iter().zip(times) {
                 let end = (offset + start + duration).max(0.0) / 1_000.0;
                 let end = Duration::try_from_secs_f64(end).unwrap_or_default();
-                open.words.character(character, end, &mut told);
+                open.words.character(character, end, &mut word_times);
             }
-            if !told.is_empty() {
-                pieces.push(SpeechPiece::Words(told));
+            if !word_times.is_empty() {
+                pieces.push(SpeechPiece::Words(word_times));
             }
         }
         Ok(pieces)
     }
 }
 
-impl Speaking for Contexts {
+impl SynthesizerProtocol for Contexts {
     fn begin(&mut self, context: u64, spoken: SpokenText) -> Result<Vec<Message>> {
         let open = Open {
             reader: SoundReader::new(Coding::Ulaw)?,
@@ -116,15 +116,15 @@ impl Speaking for Contexts {
         None
     }
 
-    fn read(&mut self, text: &str) -> Result<Vec<Told>> {
-        let said: Said = message(text)?;
-        let context = said.context.as_deref().and_then(|id| id.parse().ok());
-        if let Some(error) = &said.error {
+    fn read(&mut self, text: &str) -> Result<Vec<ContextUpdate>> {
+        let message: ServerMessage = message(text)?;
+        let context = message.context.as_deref().and_then(|id| id.parse().ok());
+        if let Some(error) = &message.error {
             let error = refusal(error);
             return match context {
-                Some(context) => Ok(vec![Told {
+                Some(context) => Ok(vec![ContextUpdate {
                     context,
-                    what: What::Failed(error),
+                    update: Update::Failed(error),
                 }]),
                 None => Err(error),
             };
@@ -133,13 +133,17 @@ impl Speaking for Contexts {
         else {
             return Ok(Vec::new());
         };
-        let told = |what| Told { context, what };
-        let mut all: Vec<Told> = match Self::sound(open, &said) {
-            Ok(pieces) => pieces.into_iter().map(What::Piece).map(told).collect(),
-            Err(error) => return Ok(vec![told(What::Failed(error))]),
+        let of_context = |update| ContextUpdate { context, update };
+        let mut all: Vec<ContextUpdate> = match Self::sound(open, &message) {
+            Ok(pieces) => pieces
+                .into_iter()
+                .map(Update::Piece)
+                .map(of_context)
+                .collect(),
+            Err(error) => return Ok(vec![of_context(Update::Failed(error))]),
         };
-        if said.is_final == Some(true) {
-            all.push(told(What::Done));
+        if message.is_final == Some(true) {
+            all.push(of_context(Update::Done));
         }
         Ok(all)
     }

@@ -44,7 +44,7 @@ pub(crate) async fn add(source: &Source, voice: &SharedVoice) -> Result<(), Voic
     }
     let said = read::<Refusal>(&body).map(|refusal| refusal.detail.status);
     match said.as_deref() {
-        Ok("voice_already_cloned" | "voice_already_exists") => look(source, voice).await,
+        Ok("voice_already_cloned" | "voice_already_exists") => check_exists(source, voice).await,
         Ok("voice_limit_reached") => Err(VoiceLibraryError::Full),
         Ok("voice_not_found") => Err(VoiceLibraryError::NotShared),
         _ => Err(VoiceLibraryError::Refused(status.as_u16())),
@@ -52,7 +52,7 @@ pub(crate) async fn add(source: &Source, voice: &SharedVoice) -> Result<(), Voic
 }
 
 /// Checks that the workspace has a voice under this id; it may have the same voice under another one.
-async fn look(source: &Source, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
+async fn check_exists(source: &Source, voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
     let url = below(source, &["v1", "voices", &voice.voice_id])?;
     let answer = source.send(source.client.get(url)).await?;
     let status = answer.status();

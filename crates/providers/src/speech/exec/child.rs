@@ -139,7 +139,7 @@ impl Drop for Running {
 }
 
 /// A text that a program speaks.
-pub(crate) struct Speaking {
+pub(crate) struct SynthesizerProtocol {
     program: Arc<Program>,
     state: State,
 }
@@ -166,7 +166,7 @@ struct Reading {
 
 type Piece = Result<SpeechPiece>;
 
-impl Speaking {
+impl SynthesizerProtocol {
     pub(crate) fn new(
         program: Arc<Program>,
         words: Vec<(&'static str, String)>,

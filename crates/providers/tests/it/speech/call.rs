@@ -11,7 +11,7 @@ use offhook_engine::ports::audio::{
 };
 use offhook_engine::ports::speech::{RecognizerSettings, Speech as _};
 use offhook_engine::ports::{LegEvent, LineError};
-use offhook_engine::voice::{Hearing, Pronunciation, SpokenSettings, Voice, spoken_leg};
+use offhook_engine::voice::{Pronunciation, RecognizerChoice, SpokenSettings, Voice, spoken_leg};
 use offhook_media::playout::{self, Segment, Speaker};
 use offhook_media::vad::Likelihood;
 use offhook_providers::SpeechRegistry;
@@ -160,7 +160,7 @@ async fn a_call_is_held_in_sound_and_understood() {
         signalling: wire.clone(),
     };
     let settings = SpokenSettings {
-        hearings: vec![Hearing {
+        recognizers: vec![RecognizerChoice {
             service: ear,
             settings: listening,
         }],

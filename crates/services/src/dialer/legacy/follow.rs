@@ -218,7 +218,7 @@ impl Followed<'_> {
 
     /// Whether to stop waiting for more details of a call that is over.
     fn is_told(&self, since: Instant, end: &LegacyEnd) -> bool {
-        end.is_told || since.elapsed() >= self.pace.told_within
+        end.is_final || since.elapsed() >= self.pace.told_within
     }
 
     /// Polls the call. Retries once if the request is refused and the account has stored a new credential since.
@@ -430,7 +430,7 @@ impl Followed<'_> {
             ended_at: self.runner.clock.now(),
             summary: String::new(),
             recorded: false,
-            is_told: true,
+            is_final: true,
         }
     }
 }

@@ -70,7 +70,7 @@ mod tests {
                 ended_at: at(told + lasted),
                 summary: String::new(),
                 recorded: false,
-                is_told: true,
+                is_final: true,
             }),
             ..LegacyProgress::default()
         };
@@ -140,7 +140,7 @@ mod tests {
                     ended_at: at(told),
                     summary: String::new(),
                     recorded: false,
-                    is_told: true,
+                    is_final: true,
                 }),
                 ..LegacyProgress::default()
             };

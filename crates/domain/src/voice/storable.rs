@@ -24,7 +24,7 @@ const ELEMENTS: usize = 200;
 impl Voice {
     /// Removes U+0000, which not every database can store, and truncates texts and lists; `None` if the voice cannot be
     /// referred to.
-    pub(super) fn keepable(self) -> Option<Self> {
+    pub(super) fn storable(self) -> Option<Self> {
         self.without_nul().and_then(bounded)
     }
 
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_voice_loses_the_nul_of_its_texts_and_is_none_with_one_in_its_id() {
         let whole = voice("v", "Ana");
-        assert_eq!(whole.clone().keepable(), Some(whole.clone()));
+        assert_eq!(whole.clone().storable(), Some(whole.clone()));
         let spoilt = Voice {
             name: "A\0na\0".to_owned(),
             description: Some("\0warm".to_owned()),
@@ -132,7 +132,7 @@ mod tests {
             languages: vec!["es".to_owned()],
             ..whole.clone()
         };
-        assert_eq!(spoilt.keepable(), Some(mended));
+        assert_eq!(spoilt.storable(), Some(mended));
         let nul = || "v\0".to_owned();
         for unusable in [
             Voice {
@@ -148,7 +148,7 @@ mod tests {
                 ..whole
             },
         ] {
-            assert_eq!(unusable.keepable(), None);
+            assert_eq!(unusable.storable(), None);
         }
     }
 
@@ -181,9 +181,9 @@ mod tests {
             model_compat: texts(200),
             ..voice(&long(200), &long(200))
         };
-        assert_eq!(absurd.keepable(), Some(bounded));
+        assert_eq!(absurd.storable(), Some(bounded));
         for unnamed in [voice(&long(201), "Ana"), voice("", "Ana")] {
-            assert_eq!(unnamed.keepable(), None);
+            assert_eq!(unnamed.storable(), None);
         }
     }
 }
