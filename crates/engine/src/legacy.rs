@@ -15,7 +15,7 @@ use crate::{Deadline, Turn};
 #[async_trait]
 pub trait LegacyProvider: Send + Sync {
     /// Lists every agent that the credential can access. Fails unless the provider returned the complete answer.
-    async fn agents(&self, credential: &str) -> Result<LegacyAgents, LegacyError>;
+    async fn agents(&self, credential: &str) -> Result<Vec<LegacyAgent>, LegacyError>;
 
     /// Renames an agent. Fails if the provider did not confirm.
     async fn rename(&self, credential: &str, agent: &str, name: &str) -> Result<(), LegacyError>;
@@ -107,13 +107,6 @@ pub trait LegacyProvider: Send + Sync {
     fn pace(&self) -> LegacyPace {
         LegacyPace::default()
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LegacyAgents {
-    pub agents: Vec<LegacyAgent>,
-    /// Whether the provider says that the list is complete. An agent missing from an incomplete list may still exist.
-    pub is_whole: bool,
 }
 
 /// How often to poll a call in progress, and how long each state may last.

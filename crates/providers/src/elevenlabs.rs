@@ -24,7 +24,7 @@ use async_trait::async_trait;
 use offhook_domain::Timestamp;
 use offhook_engine::Deadline;
 use offhook_engine::legacy::{
-    LegacyAgents, LegacyCall, LegacyConversation, LegacyError, LegacyPace, LegacyProgress,
+    LegacyAgent, LegacyCall, LegacyConversation, LegacyError, LegacyPace, LegacyProgress,
     LegacyProvider, LegacyReference, LegacyReport, NotGenuine, RecordingError,
 };
 
@@ -69,7 +69,7 @@ impl ElevenLabsAgents {
 
 #[async_trait]
 impl LegacyProvider for ElevenLabsAgents {
-    async fn agents(&self, credential: &str) -> Result<LegacyAgents, LegacyError> {
+    async fn agents(&self, credential: &str) -> Result<Vec<LegacyAgent>, LegacyError> {
         agents::list(&self.client, &self.numbers, credential).await
     }
 

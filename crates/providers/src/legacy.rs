@@ -14,8 +14,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use offhook_domain::{CallHandle, CallOutcome, Clock, Json, NodeId, Timestamp};
 use offhook_engine::legacy::{
-    LegacyAgent, LegacyAgents, LegacyCall, LegacyEnd, LegacyError, LegacyPace, LegacyProgress,
-    LegacyProvider, LegacyReference, RecordingError,
+    LegacyAgent, LegacyCall, LegacyEnd, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
+    LegacyReference, RecordingError,
 };
 use offhook_engine::ports::{
     Carrier, DialRequest, Endpoint, LanguageModel, ModelError, Models, NoTools,
@@ -97,7 +97,7 @@ impl SimulatedLegacy {
 
 #[async_trait]
 impl LegacyProvider for SimulatedLegacy {
-    async fn agents(&self, credential: &str) -> Result<LegacyAgents> {
+    async fn agents(&self, credential: &str) -> Result<Vec<LegacyAgent>> {
         let mut agents = Workspace::of(credential)?.agents();
         let state = self.0.state.lock();
         for agent in &mut agents {
@@ -105,10 +105,7 @@ impl LegacyProvider for SimulatedLegacy {
                 agent.name.clone_from(name);
             }
         }
-        Ok(LegacyAgents {
-            agents,
-            is_whole: true,
-        })
+        Ok(agents)
     }
 
     async fn rename(&self, credential: &str, agent: &str, name: &str) -> Result<()> {

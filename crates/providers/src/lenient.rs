@@ -3,7 +3,6 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// A value that falls back to its default if it has another type or cannot be parsed. It is read raw first, so that an
@@ -38,26 +37,14 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// An id that later requests use. With U+0000 removed it would be another resource's id, so it is `None`. U+FFFD stands
-/// for an unreadable id.
+/// An id that later requests use. With U+0000 removed it would be another resource's id, so it is `None`.
 #[derive(Debug, Default)]
 pub(crate) struct Id(pub(crate) Option<String>);
 
-impl Id {
-    pub(crate) fn of_value(value: Value) -> Option<String> {
-        match value {
-            Value::String(text) if !text.contains(['\0', char::REPLACEMENT_CHARACTER]) => {
-                non_empty(text)
-            }
-            _ => None,
-        }
-    }
-}
-
 impl<'de> Deserialize<'de> for Id {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let Lenient(value) = Lenient::<Value>::deserialize(from)?;
-        Ok(Self(Self::of_value(value)))
+        let Lenient(id) = Lenient::<Option<String>>::deserialize(from)?;
+        Ok(Self(id.filter(|id| !id.contains('\0')).and_then(non_empty)))
     }
 }
 
@@ -85,16 +72,6 @@ pub(crate) type Places<T> = Vec<Lenient<Option<T>>>;
 /// The valid elements.
 pub(crate) fn readable<T>(places: Places<T>) -> impl Iterator<Item = T> {
     places.into_iter().filter_map(|place| place.0)
-}
-
-/// Any value, including `null`, to tell whether the field is present.
-pub(crate) fn there<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(from).map(Some)
-}
-
-/// Whether more follows. The field is optional, but any value except `true` and `false` is an error.
-pub(crate) fn more<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
-    bool::deserialize(from).map(Some)
 }
 
 /// Removes U+0000 from a foreign text, because not every database can store it.

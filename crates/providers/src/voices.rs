@@ -1,6 +1,5 @@
 //! The voice lists of the three providers. Each has its own wire format; they share the paging.
 
-pub(crate) mod reading;
 pub(crate) mod wire;
 
 use std::fmt;
@@ -37,9 +36,16 @@ const PAUSE_AT_MOST: Duration = Duration::from_secs(30);
 
 const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 
-/// Voices per page.
-pub(crate) const PAGE: usize = 100;
+/// Voices per page, and the most pages of a list.
 pub(crate) const PAGE_SIZE: &str = "100";
+pub(crate) const MAX_PAGES: usize = 1_000;
+
+/// The list exceeds the page limit.
+pub(crate) const ENDLESS: VoiceLibraryError = VoiceLibraryError::Malformed("the list does not end");
+
+/// A page says that more follow, but not how to request them: the list is incomplete.
+pub(crate) const CUT: VoiceLibraryError =
+    VoiceLibraryError::Malformed("the list goes on and does not say where");
 
 /// The URL and key of a voice provider.
 #[derive(Clone, PartialEq, Eq)]

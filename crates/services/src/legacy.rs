@@ -173,12 +173,11 @@ async fn sync(runner: &Arc<Runner>, account: AccountId) -> Result<Synced, SyncEr
             return Err(error.into());
         }
     };
-    let is_whole = listed.is_whole;
-    let listed = listed.agents.into_iter().map(listed_agent).collect();
+    let listed = listed.into_iter().map(listed_agent).collect();
     let at = runner.clock.now();
     let times = (began, at, at.plus(SYNC_EVERY));
     let store = &runner.store;
-    let synced = store.sync_legacy_agents(account, (listed, is_whole), times);
+    let synced = store.sync_legacy_agents(account, listed, times);
     let synced = synced.await?;
     if let Err(error) = found::take_in(runner, account, &credential).await {
         tracing::warn!(%account, %error, "what legacy agents did by themselves is not looked at");

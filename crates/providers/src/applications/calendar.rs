@@ -68,7 +68,7 @@ const BOOK_SCHEMA: &str = r#"{"type":"object","properties":{
 "required":["start","title"],"additionalProperties":false}"#;
 
 pub(super) struct GoogleCalendar {
-    door: OAuthClient,
+    oauth: OAuthClient,
     api: Api,
 }
 
@@ -136,8 +136,8 @@ impl GoogleCalendar {
         settings: &ApplicationSettings,
     ) -> Result<Self, ApplicationError> {
         let api = Api::new(client.clone(), PLACES.api(settings)?, "calendar");
-        let door = OAuthClient::new(client, &PLACES, settings, &SCOPES, &EXTRAS)?;
-        Ok(Self { door, api })
+        let oauth = OAuthClient::new(client, &PLACES, settings, &SCOPES, &EXTRAS)?;
+        Ok(Self { oauth, api })
     }
 
     /// The requested time zone, or the calendar's own, with its name.
@@ -338,7 +338,7 @@ impl Application for GoogleCalendar {
     }
 
     fn consents(&self) -> &dyn Consents {
-        &self.door
+        &self.oauth
     }
 
     fn functions(&self) -> Vec<ToolkitFunction> {

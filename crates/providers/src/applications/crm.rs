@@ -56,7 +56,7 @@ const LOG_CALL_SCHEMA: &str = r#"{"type":"object","properties":{
 "required":["contact_id","summary"],"additionalProperties":false}"#;
 
 pub(super) struct HubSpot {
-    door: OAuthClient,
+    oauth: OAuthClient,
     api: Api,
 }
 
@@ -108,8 +108,8 @@ impl HubSpot {
         settings: &ApplicationSettings,
     ) -> Result<Self, ApplicationError> {
         let api = Api::new(client.clone(), PLACES.api(settings)?, "CRM");
-        let door = OAuthClient::new(client, &PLACES, settings, &SCOPES, &[])?;
-        Ok(Self { door, api })
+        let oauth = OAuthClient::new(client, &PLACES, settings, &SCOPES, &[])?;
+        Ok(Self { oauth, api })
     }
 
     async fn find_contact(&self, search: Search, token: &str) -> Result<String> {
@@ -178,7 +178,7 @@ impl Application for HubSpot {
     }
 
     fn consents(&self) -> &dyn Consents {
-        &self.door
+        &self.oauth
     }
 
     fn functions(&self) -> Vec<ToolkitFunction> {

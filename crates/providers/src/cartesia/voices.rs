@@ -6,10 +6,9 @@ use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 
-use crate::lenient::{self, Id, Lenient, List, Places, Text};
-use crate::voices::reading::{Listed, Reading, following};
+use crate::lenient::{Id, Lenient, List, Places, Text, readable};
 use crate::voices::wire::Languages;
-use crate::voices::{PAGE_SIZE, Source, owners};
+use crate::voices::{CUT, ENDLESS, MAX_PAGES, PAGE_SIZE, Source, owners};
 
 /// The API version of this wire format.
 const VERSION: (&str, &str) = ("cartesia-version", "2026-03-01");
@@ -19,9 +18,7 @@ pub(crate) struct Library(pub(crate) Source);
 #[derive(Deserialize)]
 struct Page {
     data: Places<ListedVoice>,
-    /// Without it the list ends with the first page that has no new voices.
-    #[serde(default, deserialize_with = "lenient::more")]
-    has_more: Option<bool>,
+    has_more: bool,
 }
 
 #[derive(Deserialize, Default)]
@@ -60,26 +57,26 @@ impl VoiceLibrary for Library {
 
 impl Library {
     async fn listed(&self) -> Result<VoiceList, VoiceLibraryError> {
-        let (mut reading, mut last) = (Reading::default(), None::<String>);
-        loop {
+        let (mut voices, mut last) = (VoiceList::default(), None::<String>);
+        for _ in 0..MAX_PAGES {
             let mut query = vec![("limit", PAGE_SIZE)];
-            if let Some(last) = &last {
-                query.push(("starting_after", last));
-            }
+            query.extend(last.as_deref().map(|last| ("starting_after", last)));
             let page: Page = self.0.page("voices", &query, &[VERSION]).await?;
-            let listed = page.data.into_iter();
-            let listed: Vec<Option<Listed>> = listed.map(|listed| voice(listed.0?)).collect();
-            let next = listed.iter().flatten().last().map(|(id, _)| id.clone());
-            let has_more = reading.page(listed, page.has_more)?;
-            last = following(has_more, next, last.as_deref())?;
-            if last.is_none() {
-                return Ok(reading.whole());
+            let mut next = None;
+            for voice in readable(page.data).filter_map(voice) {
+                next = Some(voice.voice_id.clone());
+                voices.push(voice);
             }
+            if !page.has_more {
+                return Ok(voices);
+            }
+            last = Some(next.ok_or(CUT)?);
         }
+        Err(ENDLESS)
     }
 }
 
-fn voice(listed: ListedVoice) -> Option<Listed> {
+fn voice(listed: ListedVoice) -> Option<Voice> {
     let id = listed.id.0?;
     let mut spoken = Languages::default();
     spoken.add(listed.language.0.as_deref());
@@ -87,7 +84,7 @@ fn voice(listed: ListedVoice) -> Option<Listed> {
     for Locale { locale } in &listed.locales.0 {
         spoken.add(Some(locale));
     }
-    let voice = Voice {
+    Some(Voice {
         provider: VoiceProvider::B,
         voice_id: id.clone(),
         name: listed.name.0.unwrap_or_else(|| id.clone()),
@@ -113,6 +110,5 @@ fn voice(listed: ListedVoice) -> Option<Listed> {
             VoiceSource::Public
         },
         owner_id: None,
-    };
-    Some((id, Some(voice)))
+    })
 }

@@ -5,9 +5,8 @@ use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 
-use crate::lenient::{Id, Lenient, List, Places, Text, non_empty};
+use crate::lenient::{Id, Lenient, List, Places, Text, non_empty, readable};
 use crate::voices::Source;
-use crate::voices::reading::{Listed, Reading};
 use crate::voices::wire::Languages;
 
 pub(crate) struct Library(pub(crate) Source);
@@ -44,15 +43,13 @@ impl VoiceLibrary for Library {
 
     async fn voices(&self) -> Result<VoiceList, VoiceLibraryError> {
         let models: Models = self.0.page("v1/models", &[], &[]).await?;
-        let listed = models.tts.into_iter();
-        let mut reading = Reading::default();
-        reading.page(listed.map(|model| self.voice(model.0?)), Some(false))?;
-        Ok(reading.whole())
+        let voices = readable(models.tts).filter_map(|model| self.voice(model));
+        Ok(voices.collect())
     }
 }
 
 impl Library {
-    fn voice(&self, model: Model) -> Option<Listed> {
+    fn voice(&self, model: Model) -> Option<Voice> {
         let id = model.canonical_name.0?;
         let Lenient(metadata) = model.metadata;
         let mut spoken = Languages::default();
@@ -64,7 +61,7 @@ impl Library {
             "masculine" => Some(VoiceGender::Male),
             _ => None,
         });
-        let voice = Voice {
+        Some(Voice {
             provider: VoiceProvider::C,
             voice_id: id.clone(),
             name: model.name.0.unwrap_or_else(|| id.clone()),
@@ -80,7 +77,6 @@ impl Library {
             model_compat: vec![id.clone()],
             source: VoiceSource::Public,
             owner_id: None,
-        };
-        Some((id, Some(voice)))
+        })
     }
 }

@@ -3,13 +3,12 @@
 use std::collections::HashSet;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use offhook_engine::legacy::{LegacyAgent, LegacyAgents, LegacyError};
+use offhook_engine::legacy::{LegacyAgent, LegacyError};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::client::{Client, Failed};
 use super::numbers::Numbers;
-use crate::lenient::{self, Lenient, Text};
+use crate::lenient::{Lenient, Text};
 
 const PAGE_SIZE: &str = "100";
 
@@ -22,25 +21,21 @@ const AT_ONCE: usize = 4;
 #[derive(Deserialize)]
 struct Page {
     agents: Vec<Summary>,
-    /// `null` on the last page.
-    #[serde(default, deserialize_with = "lenient::there")]
-    next_cursor: Option<Value>,
-    /// Without this and a cursor it is unknown whether there are more pages.
-    #[serde(default, deserialize_with = "lenient::more")]
-    has_more: Option<bool>,
+    has_more: bool,
+    next_cursor: Option<String>,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
+#[derive(Deserialize)]
 struct Summary {
-    agent_id: Lenient<Option<String>>,
+    agent_id: String,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
+#[derive(Deserialize)]
 struct Definition {
     agent_id: String,
+    #[serde(default)]
     name: Text,
+    #[serde(default)]
     conversation_config: Lenient<Config>,
 }
 
@@ -77,8 +72,8 @@ pub(super) async fn list(
     client: &Client,
     numbers: &Numbers,
     key: &str,
-) -> Result<LegacyAgents, LegacyError> {
-    let (ids, is_whole) = ids(client, key).await.map_err(Failed::of_reading)?;
+) -> Result<Vec<LegacyAgent>, LegacyError> {
+    let ids = ids(client, key).await.map_err(Failed::of_reading)?;
     let numbers = numbers.of(client, key).await.map_err(Failed::of_reading)?;
     let definitions = stream::iter(ids)
         .map(|id| async move { definition(client, key, &id).await })
@@ -96,61 +91,33 @@ pub(super) async fn list(
             ..agent(definition)
         }
     });
-    Ok(LegacyAgents {
-        agents: agents.collect(),
-        is_whole,
-    })
+    Ok(agents.collect())
 }
 
-/// The agents' ids, and whether the provider says that the list is complete.
-async fn ids(client: &Client, key: &str) -> Result<(Vec<String>, bool), Failed> {
-    let (mut ids, mut cursor) = (Vec::new(), None::<String>);
+/// The agents' ids. The list may change while it is read, so a page may repeat ids of an earlier one.
+async fn ids(client: &Client, key: &str) -> Result<Vec<String>, Failed> {
+    let (mut ids, mut known, mut cursor) = (Vec::new(), HashSet::new(), None::<String>);
     for _ in 0..PAGES {
         let mut query = vec![("page_size", PAGE_SIZE)];
-        if let Some(cursor) = &cursor {
-            query.push(("cursor", cursor));
-        }
+        query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
         let path = ["v1", "convai", "agents"];
         let page: Page = client.get(key, &path, &query).await?;
-        for agent in page.agents {
-            // U+FFFD replaces unreadable characters, so the id would be another agent's.
-            let is_read = |id: &String| !id.is_empty() && !id.contains(char::REPLACEMENT_CHARACTER);
-            let id = agent.agent_id.0.filter(is_read);
-            ids.push(id.ok_or(Failed::Malformed)?);
+        let listed = page.agents.into_iter().map(|agent| agent.agent_id);
+        // Not every database can store U+0000.
+        let listed = listed.filter(|id| id.starts_with("agent_") && !id.contains('\0'));
+        ids.extend(listed.filter(|id| known.insert(id.clone())));
+        if !page.has_more {
+            return Ok(ids);
         }
-        match (page.has_more, page.next_cursor) {
-            (Some(false), _) | (None, Some(Value::Null)) => return Ok((agents_of(ids), true)),
-            (None, None) => return Ok((agents_of(ids), false)),
-            (Some(true), Some(Value::String(next)))
-                if !next.is_empty() && cursor.as_ref() != Some(&next) =>
-            {
-                cursor = Some(next);
-            }
-            // More pages may follow, but the cursor is missing: the list is incomplete.
-            _ => return Err(Failed::Malformed),
-        }
+        cursor = Some(page.next_cursor.ok_or(Failed::Malformed)?);
     }
     Err(Failed::Malformed)
 }
 
-/// Deduplicates the agents' ids and drops those of another form. The list may change while it is read, so a page may
-/// repeat an earlier one.
-fn agents_of(mut ids: Vec<String>) -> Vec<String> {
-    let mut known = HashSet::new();
-    ids.retain(|id| {
-        let is_one = id.starts_with("agent_") && !id.contains('\0');
-        is_one && known.insert(id.clone())
-    });
-    ids
-}
-
 /// One agent; `None` if it was deleted after it was listed.
 async fn definition(client: &Client, key: &str, id: &str) -> Result<Option<Definition>, Failed> {
-    let path = ["v1", "convai", "agents", id];
-    match client.get::<Definition>(key, &path, &[]).await {
-        Ok(definition) if definition.agent_id == id => Ok(Some(definition)),
-        // The answer is about another agent.
-        Ok(_) => Err(Failed::Malformed),
+    match client.get(key, &["v1", "convai", "agents", id], &[]).await {
+        Ok(definition) => Ok(Some(definition)),
         Err(Failed::NotFound) => Ok(None),
         Err(error) => Err(error),
     }

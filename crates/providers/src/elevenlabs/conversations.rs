@@ -42,7 +42,6 @@ struct Summary {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Conversation {
-    /// Without the id the conversation cannot be attributed.
     conversation_id: Id,
     agent_id: Id,
     status: Text,
@@ -216,12 +215,8 @@ async fn find(
     let query = [("user_id", handle.as_str()), ("page_size", SEARCH_LIMIT)];
     let path = ["v1", "convai", "conversations"];
     let page: Page = client.get(key, &path, &query).await?;
-    let mut is_whole = true;
-    for listed in readable(page.conversations) {
-        let Some(id) = listed.conversation_id.0 else {
-            is_whole = false;
-            continue;
-        };
+    let listed = readable(page.conversations).filter_map(|listed| listed.conversation_id.0);
+    for id in listed {
         let conversation = one(client, key, &id).await?;
         // A service that does not know the parameter lists all conversations.
         if let Some(conversation) = conversation
@@ -230,16 +225,13 @@ async fn find(
             return Ok(Some(conversation));
         }
     }
-    // A conversation with an unreadable id may be ours.
-    is_whole.then_some(None).ok_or(Failed::Malformed)
+    Ok(None)
 }
 
 async fn one(client: &Client, key: &str, id: &str) -> Result<Option<Conversation>, Failed> {
-    match client
-        .get::<Conversation>(key, &["v1", "convai", "conversations", id], &[])
-        .await
-    {
-        // The answer is about another conversation.
+    let path = ["v1", "convai", "conversations", id];
+    match client.get::<Conversation>(key, &path, &[]).await {
+        // The answer is no conversation, or another one.
         Ok(conversation) if conversation.conversation_id.0.as_deref() != Some(id) => {
             Err(Failed::Malformed)
         }

@@ -9,10 +9,9 @@ use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::lenient::{self, Id, Lenient, List, Places, Text};
-use crate::voices::reading::{Listed, Reading, UNCLEAR, following};
+use crate::lenient::{Id, Lenient, List, Places, Text, readable};
 use crate::voices::wire::{Languages, deduplicated};
-use crate::voices::{PAGE, PAGE_SIZE, Source, owners};
+use crate::voices::{CUT, ENDLESS, MAX_PAGES, PAGE_SIZE, Source, owners};
 
 /// Excludes voices that cost more than the model.
 const FREE: (&str, &str) = ("include_custom_rates", "false");
@@ -20,21 +19,12 @@ const FREE: (&str, &str) = ("include_custom_rates", "false");
 pub(crate) struct Library(pub(crate) Source);
 
 #[derive(Deserialize)]
-struct WorkspacePage {
+struct Page {
     voices: Places<ListedVoice>,
-    #[serde(default, deserialize_with = "lenient::more")]
-    has_more: Option<bool>,
-    /// `null` on the last page.
-    #[serde(default, deserialize_with = "lenient::there")]
-    next_page_token: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct SharedPage {
-    voices: Places<ListedVoice>,
-    /// Without it the list ends with the first page that has no new voices.
-    #[serde(default, deserialize_with = "lenient::more")]
-    has_more: Option<bool>,
+    has_more: bool,
+    /// Of the workspace only.
+    #[serde(default)]
+    next_page_token: Id,
 }
 
 /// A voice of either list. Workspace voices have separate labels, library voices have them among their fields.
@@ -110,59 +100,51 @@ impl VoiceLibrary for Library {
 
 impl Library {
     async fn workspace(&self) -> Result<VoiceList, VoiceLibraryError> {
-        let (mut reading, mut token) = (Reading::default(), None::<String>);
-        loop {
+        let (mut voices, mut token) = (VoiceList::default(), None::<String>);
+        for _ in 0..MAX_PAGES {
             let mut query = vec![
                 ("page_size", PAGE_SIZE),
                 ("include_total_count", "false"),
                 FREE,
             ];
-            if let Some(token) = &token {
-                query.push(("next_page_token", token));
+            query.extend(token.as_deref().map(|token| ("next_page_token", token)));
+            let page: Page = self.0.page("v2/voices", &query, &[]).await?;
+            self.add(&mut voices, page.voices, false);
+            if !page.has_more {
+                return Ok(voices);
             }
-            let page: WorkspacePage = self.0.page("v2/voices", &query, &[]).await?;
-            let has_more = match (page.has_more, &page.next_page_token) {
-                (Some(has_more), _) => has_more,
-                (None, Some(Value::Null)) => false,
-                // Without a token a full page may have been cut off, while one with room was not.
-                (None, None) if page.voices.len() < PAGE => false,
-                (None, _) => return Err(UNCLEAR),
-            };
-            let listed = page.voices.into_iter();
-            let listed = listed.map(|voice| self.voice(voice.0?, false));
-            reading.page(listed, Some(has_more))?;
-            let next = page.next_page_token.and_then(Id::of_value);
-            token = following(has_more, next, token.as_deref())?;
-            if token.is_none() {
-                return Ok(reading.whole());
-            }
+            token = Some(page.next_page_token.0.ok_or(CUT)?);
         }
+        Err(ENDLESS)
     }
 
     /// Adds the shared library after the workspace's voices.
-    async fn shared(&self, workspace: VoiceList) -> Result<VoiceList, VoiceLibraryError> {
-        let mut reading = Reading::after(workspace);
-        // `Reading` stops an endless list.
-        for number in 0_u32.. {
+    async fn shared(&self, mut voices: VoiceList) -> Result<VoiceList, VoiceLibraryError> {
+        for number in 0..MAX_PAGES {
             let number = number.to_string();
             let query = [("page_size", PAGE_SIZE), ("page", &number), FREE];
-            let page: SharedPage = self.0.page("v1/shared-voices", &query, &[]).await?;
-            let listed = page.voices.into_iter();
-            let listed = listed.map(|voice| self.voice(voice.0?, true));
-            if !reading.page(listed, page.has_more)? {
-                break;
+            let page: Page = self.0.page("v1/shared-voices", &query, &[]).await?;
+            self.add(&mut voices, page.voices, true);
+            if !page.has_more {
+                return Ok(voices);
             }
         }
-        Ok(reading.whole())
+        Err(ENDLESS)
     }
 
-    fn voice(&self, listed: ListedVoice, is_shared: bool) -> Option<Listed> {
+    fn add(&self, voices: &mut VoiceList, listed: Places<ListedVoice>, is_shared: bool) {
+        let listed = readable(listed).filter_map(|listed| self.voice(listed, is_shared));
+        listed.for_each(|voice| voices.push(voice));
+    }
+
+    /// `None` for a voice without an id, or with an extra cost.
+    fn voice(&self, listed: ListedVoice, is_shared: bool) -> Option<Voice> {
         let id = listed.voice_id.0?;
         let Lenient(sharing) = listed.sharing;
         if has_fee(listed.rate.as_ref(), listed.fiat_rate.as_ref())
             || has_fee(sharing.rate.as_ref(), sharing.fiat_rate.as_ref())
         {
-            return Some((id, None));
+            return None;
         }
         let labels = match is_shared {
             false => listed.labels.0,
@@ -179,7 +161,7 @@ impl Library {
         let spoken = spoken(&labels, &verified);
         let models = verified.into_iter().filter_map(|one| one.model_id.0);
         let gender = labels.gender.0;
-        let voice = Voice {
+        Some(Voice {
             provider: VoiceProvider::A,
             voice_id: id.clone(),
             name: listed.name.0.unwrap_or_else(|| id.clone()),
@@ -200,8 +182,7 @@ impl Library {
                 _ => VoiceSource::Workspace,
             },
             owner_id: listed.public_owner_id.0.filter(|_| is_shared),
-        };
-        Some((id, Some(voice)))
+        })
     }
 }
 

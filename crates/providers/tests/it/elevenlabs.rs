@@ -104,7 +104,7 @@ async fn every_agent_is_listed_page_by_page_with_its_definition_and_its_numbers(
             json!({"agent_id": "agent_0006", "name": ""}),
         );
     }
-    let agents = provider.agents(KEY).await.unwrap().agents;
+    let agents = provider.agents(KEY).await.unwrap();
     let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
     let expected = [
         "Reception",
@@ -148,7 +148,7 @@ async fn an_agent_that_goes_while_the_list_is_read_is_left_out() {
     let (fake, provider) = start().await;
     fake.upstream()
         .fail("GET", "/v1/convai/agents/agent_0001", Fault::Status(404), 1);
-    assert_eq!(provider.agents(KEY).await.unwrap().agents, []);
+    assert_eq!(provider.agents(KEY).await.unwrap(), []);
 }
 
 #[tokio::test]

@@ -29,12 +29,12 @@ impl Store {
     }
 
     /// Makes the account's legacy agents and their numbers match the provider's list of time `at`, which was requested
-    /// at `began`, and schedules the next synchronization. If the list is complete, agents that it lacks are archived.
+    /// at `began`, and schedules the next synchronization. Agents that are missing from the list are archived.
     /// A name changes only when the provider's has changed since the last time, so that a name given here stays.
     pub fn sync_legacy_agents(
         &self,
         account: AccountId,
-        (listed, is_whole): (Vec<ListedAgent>, bool),
+        listed: Vec<ListedAgent>,
         (began, at, next): (Timestamp, Timestamp, Timestamp),
     ) -> Answer<'_, Synced> {
         keep!(self, |conn| {
@@ -92,7 +92,7 @@ impl Store {
                 }
             }
             for (row, seen, gone) in known.into_values() {
-                if gone || !is_whole {
+                if gone {
                     continue;
                 }
                 synced.archived += 1;

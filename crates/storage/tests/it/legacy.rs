@@ -35,7 +35,7 @@ async fn sync(shop: &Shop, agents: &[(&str, &str)], at: u64) -> Synced {
     let agents = agents.iter().map(|(id, name)| listed(id, name)).collect();
     let times = (after(at), after(at), after(at).plus(HOUR));
     shop.store
-        .sync_legacy_agents(shop.account, (agents, true), times)
+        .sync_legacy_agents(shop.account, agents, times)
         .await
         .unwrap()
 }
@@ -128,7 +128,7 @@ contract! {
         set(after(3)).await;
         fails(after(2)).await;
         let times = (after(2), after(4), after(4).plus(HOUR));
-        store.sync_legacy_agents(shop.account, (Vec::new(), true), times).await.unwrap();
+        store.sync_legacy_agents(shop.account, Vec::new(), times).await.unwrap();
         assert_eq!(told().await, (None, None));
         assert!(store.has_due_syncs(after(4)).await.unwrap());
         fails(after(5)).await;
@@ -229,25 +229,12 @@ contract! {
         assert_eq!(numbers, [phone("+15005560011")], "what it had is its own again");
     }
 
-    async fn a_list_that_does_not_say_that_it_is_whole_archives_nobody(store: Store) {
-        let shop = Shop::new(&store).await;
-        let times = (after(1), after(1), after(1).plus(HOUR));
-        let all = vec![listed("10", "Ana"), listed("11", "Bea")];
-        store.sync_legacy_agents(shop.account, (all, true), times).await.unwrap();
-        let part = vec![listed("10", "Anne"), listed("12", "Cleo")];
-        let synced = store.sync_legacy_agents(shop.account, (part, false), times).await.unwrap();
-        assert_eq!(synced, Synced { listed: 2, added: 1, archived: 0 });
-        let agents = legacy(&shop).await;
-        assert!(agents.iter().all(|agent| agent.status == AgentStatus::Active), "{agents:?}");
-        assert_eq!(agents.len(), 3);
-    }
-
     async fn a_call_goes_out_from_a_number_that_its_runtime_has(store: Store) {
         let shop = Shop::new(&store).await;
         let mut agents = vec![listed("10", "Ana"), listed("11", "Bea")];
         agents[1].numbers.clear();
         let times = (after(1), after(1), after(1).plus(HOUR));
-        store.sync_legacy_agents(shop.account, (agents, true), times).await.unwrap();
+        store.sync_legacy_agents(shop.account, agents, times).await.unwrap();
         let agents = legacy(&shop).await;
         let (ana, bea) = (agents[0].id, agents[1].id);
         let trunk = Lines { carrier: Some(NumberProvider::Sip), legacy_any: false };

@@ -22,10 +22,6 @@ struct State {
     shared: Vec<Value>,
     /// How many more voices a workspace may add.
     room: usize,
-    /// Whether every page is the first one and says that more follow.
-    goes_round: bool,
-    /// Whether the next page begins where this one did and says that more follow.
-    repeats_token: bool,
     /// Whether pages say that more follow without a next-page token.
     hides_next: bool,
     /// Whether another page with new voices always follows.
@@ -93,16 +89,6 @@ impl VoiceCatalog {
     /// After so many responses, at least one, every request fails with this fault, until [`Upstream::behave`].
     pub fn fail_after(&self, answers: usize, fault: Fault) {
         self.state.lock().fails_after = Some((answers, fault));
-    }
-
-    /// From now on every page is the first one and says that more follow.
-    pub fn go_round(&self) {
-        self.state.lock().goes_round = true;
-    }
-
-    /// From now on the next page begins where this one did.
-    pub fn repeat_token(&self) {
-        self.state.lock().repeats_token = true;
     }
 
     /// From now on pages say that more follow without a next-page token.
@@ -186,8 +172,7 @@ impl State {
             let voice = |number| json!({"voice_id": format!("endless-{number}"), "id": format!("endless-{number}")});
             return ((first..first + size).map(voice).collect(), true);
         }
-        let first = if self.goes_round { 0 } else { first };
-        let misleads = (self.goes_round || self.hides_next) && !voices.is_empty();
+        let misleads = self.hides_next && !voices.is_empty();
         let has_more = voices.len() > first + size || misleads;
         (
             voices.into_iter().skip(first).take(size).collect(),
@@ -207,10 +192,7 @@ impl State {
             return refusal(400, "invalid_page_token");
         };
         let (voices, has_more) = self.page(self.workspace(key), first, asked, "page_size");
-        let next = match token {
-            Some(token) if self.repeats_token => token,
-            _ => format!("from {}", first + voices.len()),
-        };
+        let next = format!("from {}", first + voices.len());
         let next = has_more.then_some(next).filter(|_| !self.hides_next);
         Answer::json(
             200,
