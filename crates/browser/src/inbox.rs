@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use offhook_media::jitter::{JitterBuffer, Pulled, Sound};
 use offhook_media::resample::Resampler;
-use offhook_media::rtp::{Sequence, Timestamp};
-use offhook_media::{FRAME_SAMPLES, Frame, SAMPLE_RATE, SILENCE};
+use offhook_media::{Frame, SAMPLE_RATE, SILENCE, inbox};
 use tokio::time::Instant;
 
 use crate::flow::Flow;
@@ -22,14 +20,10 @@ pub enum Refused {
     TooFast,
 }
 
-/// The incoming audio of one page. It never holds more than a quarter of a second.
+/// The incoming audio of one page.
 pub(crate) struct Inbox {
     resampler: Resampler,
-    jitter: JitterBuffer,
-    /// Samples of an incomplete frame.
-    rest: Vec<i16>,
-    sequence: u16,
-    timestamp: u32,
+    frames: inbox::Inbox,
     flow: Flow,
     heard_at: Instant,
 }
@@ -38,10 +32,7 @@ impl Inbox {
     pub(crate) fn new(resampler: Resampler, now: Instant) -> Self {
         Self {
             resampler,
-            jitter: JitterBuffer::default(),
-            rest: Vec::new(),
-            sequence: 0,
-            timestamp: 0,
+            frames: inbox::Inbox::default(),
             flow: Flow::new(now),
             heard_at: now,
         }
@@ -69,28 +60,14 @@ impl Inbox {
             return Err(Refused::TooFast);
         }
         self.heard_at = now;
-        self.resampler.push(&samples, &mut self.rest);
-        while self.rest.len() >= FRAME_SAMPLES {
-            let samples = self.rest.drain(..FRAME_SAMPLES).collect();
-            self.jitter.put(Sound {
-                ssrc: 0,
-                sequence: Sequence(self.sequence),
-                timestamp: Timestamp(self.timestamp),
-                samples,
-            });
-            self.sequence = self.sequence.wrapping_add(1);
-            self.timestamp = self.timestamp.wrapping_add(FRAME_SAMPLES as u32);
-        }
+        self.frames.put(|rest| self.resampler.push(&samples, rest));
         Ok(())
     }
 
     /// The next 20 ms, silent if nothing came. A stalled network is not a lost line; [`silent_for`](Self::silent_for)
     /// detects a page that sends nothing.
     pub(crate) fn pull(&mut self) -> Frame {
-        match self.jitter.pull() {
-            Pulled::Sound(frame) => frame,
-            Pulled::Lost | Pulled::Empty => SILENCE,
-        }
+        self.frames.pull().unwrap_or(SILENCE)
     }
 
     /// The time since the last audio.

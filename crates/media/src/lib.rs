@@ -5,6 +5,7 @@ pub mod ambient;
 pub mod codec;
 mod conceal;
 mod foreign;
+pub mod inbox;
 pub mod jitter;
 pub mod mp3;
 pub mod outbox;

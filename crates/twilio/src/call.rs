@@ -452,7 +452,8 @@ impl Call {
 
     /// Advances 20 ms.
     fn tick(&mut self, now: Instant) {
-        let (heard, lost) = self.line.inbox.lock().pull();
+        let pulled = self.line.inbox.lock().pull();
+        let (heard, lost) = (pulled.unwrap_or(SILENCE), pulled.is_none());
         let said = {
             let mut queue = self.line.queue.lock();
             let stream_sid = self.line.stream_sid();

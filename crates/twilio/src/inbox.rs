@@ -1,55 +1,35 @@
 //! The customer's audio until the engine takes it.
 
 use offhook_media::codec::Codec;
-use offhook_media::jitter::{JitterBuffer, Pulled, Sound};
-use offhook_media::rtp::{Sequence, Timestamp};
-use offhook_media::{FRAME_SAMPLES, Frame, SILENCE};
+use offhook_media::{Frame, inbox};
 
 /// The longest audio of a message: half a second.
 const MOST_CODES: usize = 4_000;
 
-/// The incoming audio of one call. It never holds more than a quarter of a second.
+/// The incoming audio of one call.
 #[derive(Debug, Default)]
-pub(crate) struct Inbox {
-    jitter: JitterBuffer,
-    rest: Vec<i16>,
-    sequence: u16,
-    timestamp: u32,
-}
+pub(crate) struct Inbox(inbox::Inbox);
 
 impl Inbox {
     /// Adds µ-law audio; `false` if it is empty or too long.
     pub(crate) fn put(&mut self, codes: &[u8]) -> bool {
-        if codes.is_empty() || codes.len() > MOST_CODES {
-            return false;
+        let fits = !codes.is_empty() && codes.len() <= MOST_CODES;
+        if fits {
+            self.0.put(|rest| Codec::Pcmu.decode_into(codes, rest));
         }
-        Codec::Pcmu.decode_into(codes, &mut self.rest);
-        while self.rest.len() >= FRAME_SAMPLES {
-            let samples = self.rest.drain(..FRAME_SAMPLES).collect();
-            // The connection keeps the order, and loses nothing.
-            self.jitter.put(Sound {
-                ssrc: 0,
-                sequence: Sequence(self.sequence),
-                timestamp: Timestamp(self.timestamp),
-                samples,
-            });
-            self.sequence = self.sequence.wrapping_add(1);
-            self.timestamp = self.timestamp.wrapping_add(FRAME_SAMPLES as u32);
-        }
-        true
+        fits
     }
 
-    /// The next 20 ms, and whether nothing came in time.
-    pub(crate) fn pull(&mut self) -> (Frame, bool) {
-        match self.jitter.pull() {
-            Pulled::Sound(frame) => (frame, false),
-            Pulled::Lost | Pulled::Empty => (SILENCE, true),
-        }
+    /// The next 20 ms, or `None` if nothing came in time.
+    pub(crate) fn pull(&mut self) -> Option<Frame> {
+        self.0.pull()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use offhook_media::SILENCE;
+
     use super::*;
 
     #[test]
@@ -64,11 +44,7 @@ mod tests {
             }
             (0..10).map(|_| inbox.pull()).collect::<Vec<_>>()
         };
-        assert!(
-            hear(160)
-                .iter()
-                .any(|(frame, lost)| !lost && *frame != SILENCE)
-        );
+        assert!(hear(160).iter().flatten().any(|frame| *frame != SILENCE));
         assert_eq!(hear(160), hear(100));
         assert_eq!(hear(160), hear(800));
     }
@@ -81,7 +57,7 @@ mod tests {
         for _ in 0..500 {
             assert!(inbox.put(&[0x55; MOST_CODES]));
         }
-        let waiting = (0..500).filter(|_| !inbox.pull().1).count();
+        let waiting = (0..500).filter(|_| inbox.pull().is_some()).count();
         assert!(waiting <= 15, "{waiting}");
     }
 }
