@@ -45,7 +45,7 @@ mod tests {
     use super::SentStatus as S;
 
     #[test]
-    fn a_status_never_goes_back_whatever_order_its_news_come_in() {
+    fn a_status_never_goes_back_whatever_the_order_of_reports() {
         let told = |news: &[S]| {
             news.iter()
                 .fold(S::Accepted, |now, news| match now.gives_way_to(*news) {

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_transcript_tells_of_a_tool_is_recalled() {
+    fn a_tool_call_in_a_transcript_is_parsed_back() {
         let call = ToolCall {
             id: "a".to_owned(),
             name: "look".to_owned(),

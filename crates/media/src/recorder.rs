@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_slow_disk_does_not_take_is_silence_of_its_length() {
+    fn frames_dropped_for_a_slow_disk_become_silence() {
         let (pieces, mut disk) = mpsc::channel(MOST_WAITING);
         let mut recorder = Recorder::into(pieces);
         let held = (2 * MOST_WAITING * FRAMES_PER_WRITE) as u64;

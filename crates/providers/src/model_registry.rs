@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_setting_is_told_with_its_providers_name() {
+    fn an_invalid_setting_is_reported_with_its_providers_name() {
         let error = |settings| ModelRegistry::new(settings).err().map(|e| e.to_string());
         assert_eq!(
             error(one("mine", "models.example.com", None)).as_deref(),

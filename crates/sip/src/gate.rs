@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn trunks_are_heard_and_strangers_are_not() {
+    fn messages_of_trunks_pass_and_others_do_not() {
         let gate = Gate::new([vec!["192.0.2.0/24".parse().unwrap()], Vec::new()], false);
         gate.add_address(1, "::ffff:203.0.113.9".parse().unwrap());
         assert_eq!(gate.trunk_of(CARRIER), Some(0));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn whom_a_call_goes_to_is_heard_till_its_end() {
+    fn a_calls_destination_is_accepted_until_the_call_ends() {
         let gate = Gate::new([Vec::new()], false);
         let first = gate.admit(GATEWAY);
         let second = gate.admit(GATEWAY);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn where_digests_are_taken_a_stranger_may_only_begin_a_call() {
+    fn with_digest_authentication_a_stranger_may_only_start_a_call() {
         let gate = Gate::new([Vec::new()], true);
         for (line, to_tag, passes) in [
             ("INVITE sip:b@h", "", true),

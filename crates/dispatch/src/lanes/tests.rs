@@ -10,7 +10,7 @@ const NOW: Timestamp = Timestamp::from_micros(1_777_000_000_000_000);
 const QUICK: Duration = Duration::from_millis(5);
 
 #[test]
-fn behind_the_last_retry_that_is_due_it_is_looked_for_the_next_one() {
+fn after_the_last_due_retry_the_next_one_is_polled() {
     let (account, endpoint) = (mint(NOW), mint(NOW));
     let at = Instant::now();
     let checked = Checked { at, changes: 0 };
@@ -230,7 +230,7 @@ fn a_thousand_dead_endpoints_leave_a_quarter_of_the_process_to_the_healthy() {
 }
 
 #[test]
-fn what_was_seen_half_a_second_ago_or_before_a_change_is_looked_at_again() {
+fn a_check_expires_after_half_a_second_or_with_a_change() {
     let (at, changes) = (Instant::now(), 3);
     let checked = Checked { at, changes };
     assert!(checked.is_fresh(at, changes));
@@ -239,7 +239,7 @@ fn what_was_seen_half_a_second_ago_or_before_a_change_is_looked_at_again() {
 }
 
 #[test]
-fn what_a_second_look_finds_gone_is_given_back_and_the_rest_goes_where_it_says() {
+fn a_recheck_returns_attempts_that_are_gone_and_sends_the_rest_to_the_new_url() {
     let mut rig = Rig::new(512);
     let endpoint = rig.endpoint(mint(NOW), 1);
     rig.prove(endpoint, 1);

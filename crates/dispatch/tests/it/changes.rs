@@ -77,7 +77,7 @@ offhook_testkit::contract! {
         running.stop().await;
     }
 
-    async fn what_was_claimed_is_signed_with_the_secret_that_is_in_force_when_it_is_sent(world: World) {
+    async fn a_claimed_delivery_is_signed_with_the_secret_valid_at_sending(world: World) {
         let hook = holding().await;
         let (endpoint, _) = world.endpoint_with_secret(&hook.url).await;
         let running = world.dispatch();

@@ -190,7 +190,7 @@ offhook_testkit::contract! {
         running.stop().await;
     }
 
-    async fn processes_that_die_use_up_no_attempt_but_the_third_in_a_row_makes_the_next_one_wait(world: World) {
+    async fn a_crash_uses_no_attempt_but_the_third_in_a_row_delays_the_next(world: World) {
         let hook = Hook::new(|number| if number <= 4 { Answer::Never } else { Answer::Status(200) }).await;
         let endpoint = world.endpoint(&hook.url).await;
         let id = world.event(endpoint).await;

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_term_that_no_text_holds_or_that_has_been_is_refused() {
+    fn a_blank_or_duplicate_term_is_refused() {
         let blank = r#"{"pronunciation":[{"term":" ","say":"x"}]}"#;
         let refused = "`c.pronunciation[0].term`: must not be blank";
         assert_eq!(read(blank), Err(refused.to_owned()));

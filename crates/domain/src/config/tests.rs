@@ -173,7 +173,7 @@ fn a_patch_with_a_fault_is_refused() {
 }
 
 #[test]
-fn publishing_wants_a_prompt_and_a_model() {
+fn publishing_requires_a_prompt_and_a_model() {
     let verdict = |text: &str| config(text).publishable().map_err(|e| e.to_string());
     let prompt = "`config.system_prompt`: is required to publish";
     for (text, refused) in [

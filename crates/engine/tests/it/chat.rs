@@ -93,7 +93,7 @@ fn text(text: &str) -> ChatPiece {
 }
 
 #[tokio::test(start_paused = true)]
-async fn text_comes_as_the_model_writes_it_and_is_not_made_for_the_recognizer() {
+async fn chat_text_streams_unchanged_and_its_prompt_does_not_mention_speech() {
     let does = [
         Does::Write("\nOne. T"),
         Does::Write("wo\n- three"),

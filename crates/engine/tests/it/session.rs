@@ -111,7 +111,7 @@ async fn an_outcome_before_the_answer_is_a_failure_with_the_carriers_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_carrier_that_makes_the_call_later_has_given_a_sign_of_life_and_nothing_rings() {
+async fn a_queued_call_counts_as_reported_and_does_not_ring() {
     let call = stage().begin();
     call.send(LegEvent::Accepted).await;
     sleep(100 * SECOND).await;
@@ -290,7 +290,7 @@ async fn a_message_is_left_on_a_machine_that_greets_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_heard_of_a_turn_is_kept_when_the_customer_hangs_up_in_it() {
+async fn a_hangup_during_a_turn_keeps_what_was_heard() {
     let call = stage().begin();
     call.answer().await;
     sleep(5 * 60 * MILLI + 5 * MILLI).await;

@@ -242,7 +242,7 @@ async fn a_person_is_greeted_once_they_have_said_hello() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_greeting_of_which_nothing_was_heard_is_the_answer_to_who_spoke_into_it() {
+async fn an_unheard_greeting_is_the_reply_to_a_customer_who_spoke_over_it() {
     let model = FakeModel::says("Sure.");
     let mut stage = stage();
     stage.voices = vec![FakeVoice {
@@ -519,8 +519,7 @@ async fn wherever_a_caller_interrupts_the_transcript_is_no_longer_than_what_was_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_voice_is_opened_while_the_phone_rings_and_the_greeting_is_made_while_the_person_says_hello()
- {
+async fn the_synthesizer_opens_while_ringing_and_the_greeting_is_synthesized_during_screening() {
     let voice = FakeVoice {
         opens_in: SECOND,
         ..FakeVoice::default()

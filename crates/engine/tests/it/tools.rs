@@ -80,7 +80,7 @@ fn calling(words: &'static str) -> FakeModel {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_works_while_the_agent_speaks_and_its_answer_is_told_to_the_model() {
+async fn a_tool_runs_while_the_agent_speaks_and_the_model_gets_its_answer() {
     let model = calling("Let me see.").then(&[Does::Write("In the drawer."), Does::Finish]);
     let tools = answers("drawer");
     let call = on_stage(&model, &tools).begin();
@@ -214,7 +214,7 @@ async fn a_transfer_hands_the_customer_over_and_ends_the_agents_part() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transfer_that_fails_is_told_to_the_model_and_the_call_goes_on() {
+async fn the_model_learns_of_a_failed_transfer_and_the_call_goes_on() {
     let model = calling("").then(&[Does::Write("Nobody is there."), Does::Finish]);
     let call = on_stage(&model, &acts(front_desk())).begin();
     call.carrier.line.refuses.store(true, Ordering::Relaxed);
@@ -301,7 +301,7 @@ async fn a_customer_who_interrupts_stops_the_words_and_not_the_tool() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_without_end_is_given_up_and_the_model_is_told() {
+async fn a_tool_that_hangs_times_out_and_the_model_learns_it() {
     let model = calling("").then(&[Does::Write("Later, then."), Does::Finish]);
     let tools = Arc::new(Toolbox {
         outcome: ToolOutcome::Answer("never".to_owned()),

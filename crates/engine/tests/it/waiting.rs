@@ -48,7 +48,7 @@ impl Tools for Slow {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_the_model_is_asked_for_patience_once_and_the_model_does_not_read_it() {
+async fn a_slow_model_gets_one_filler_phrase_that_is_not_in_its_history() {
     let slow = [Does::Wait(5 * SECOND), Does::Write("I see."), Does::Finish];
     let model = FakeModel::new(&slow).then(&[Does::Write("Go on."), Does::Finish]);
     let phone = on_stage(&model).dial();
@@ -145,7 +145,7 @@ async fn an_apology_comes_behind_the_request_for_patience() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_becomes_too_long_ends_behind_a_warning_that_the_model_knows_of() {
+async fn a_call_at_its_maximum_length_ends_after_a_warning_in_the_models_history() {
     let model = FakeModel::says("I see.");
     let mut stage = on_stage(&model);
     stage.persona.max_duration = 40 * SECOND;
@@ -204,7 +204,7 @@ async fn nobody_is_interrupted_by_the_warning_and_a_short_call_has_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_place_where_the_agent_seems_to_be_is_heard_from_the_answer_on() {
+async fn background_sound_starts_with_the_answer() {
     let mut stage = stage();
     stage.ambient = Some(Ambient::Cafe);
     let phone = stage.dial();

@@ -91,7 +91,7 @@ fn a_file_of_any_form_of_pcm_is_a_recording_of_the_same_sound() {
 }
 
 #[test]
-fn what_is_too_long_is_left_out_and_what_was_cut_short_is_kept_as_far_as_it_goes() {
+fn audio_beyond_the_limit_is_dropped_and_a_truncated_file_is_kept_up_to_its_end() {
     let wav = file(1, 8_000, 16, SampleFormat::Int);
     let (told, ..) = recorded(&wav, Duration::from_millis(300)).expect("a recording");
     assert!((300..1_000).contains(&told), "{told}");

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_twenty_are_told() {
+    fn at_most_twenty_slots_are_listed() {
         let search = search("2026-12-01", 7, "09:00", "18:00", 15);
         let (free, more) = found(&search, "UTC", &[], "2026-11-01T00:00:00Z");
         assert_eq!((free.len(), more), (MAX_SLOTS, true));

@@ -8,12 +8,11 @@ use offhook_engine::ports::speech::{SpokenText, Synthesizer, TextToSpeech, Voice
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
-use crate::speech::Result;
 use crate::speech::endpoint::Endpoint;
 use crate::speech::settings::{self, VOICE};
 use crate::speech::sound::Coding;
 use crate::speech::utter::start_synthesizer;
-use crate::speech::{SpeechOutput, SpeechTransport};
+use crate::speech::{Result, SpeechOutput, SpeechTransport};
 
 /// The API version of this wire format.
 const VERSION: (HeaderName, HeaderValue) = (

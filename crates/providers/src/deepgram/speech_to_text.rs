@@ -13,11 +13,10 @@ use offhook_engine::ports::speech::{
 };
 use reqwest::Url;
 
-use crate::speech::Result;
-use crate::speech::SpeechInput;
 use crate::speech::endpoint::Endpoint;
 use crate::speech::listen::listen;
 use crate::speech::settings::{self, STT};
+use crate::speech::{Result, SpeechInput};
 
 /// The prefix of models that detect turns.
 const FLUX: &str = "flux";

@@ -7,10 +7,9 @@ use reqwest::Url;
 use serde_json::json;
 
 use super::speech_to_text::Deepgram;
-use crate::speech::Result;
-use crate::speech::SpeechOutput;
 use crate::speech::settings::{self, VOICE};
 use crate::speech::sound::Coding;
+use crate::speech::{Result, SpeechOutput};
 
 /// The supported speeds.
 const SLOWEST: f64 = 0.7;

@@ -15,12 +15,11 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::text_to_speech::ElevenLabs;
 use crate::lenient::{Lenient, without_nul};
-use crate::speech::Result;
-use crate::speech::SpeechInput;
 use crate::speech::listen::{RecognizerProtocol, listen};
 use crate::speech::settings::{self, STT};
 use crate::speech::socket::{message, text};
 use crate::speech::sound::to_ulaw;
+use crate::speech::{Result, SpeechInput};
 
 /// Bytes per message, at 8000 bytes a second: one message per frame would be mostly overhead.
 const TOGETHER: usize = 800;

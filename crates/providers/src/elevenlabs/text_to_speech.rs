@@ -9,12 +9,11 @@ use offhook_engine::ports::speech::{SpokenText, Synthesizer, TextToSpeech, Voice
 use reqwest::header::HeaderName;
 use serde_json::{Map, Value, json};
 
-use crate::speech::Result;
 use crate::speech::endpoint::Endpoint;
 use crate::speech::settings::{self, VOICE};
 use crate::speech::sound::Coding;
 use crate::speech::utter::start_synthesizer;
-use crate::speech::{SpeechOutput, SpeechTransport};
+use crate::speech::{Result, SpeechOutput, SpeechTransport};
 
 pub(crate) const KEY: HeaderName = HeaderName::from_static("xi-api-key");
 

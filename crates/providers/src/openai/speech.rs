@@ -22,8 +22,7 @@ use crate::speech::endpoint::Endpoint;
 use crate::speech::segment::{self, Transcriber};
 use crate::speech::settings::{self, STT, VOICE};
 use crate::speech::sound::{Coding, resample};
-use crate::speech::{Result, fetch, form};
-use crate::speech::{SpeechInput, SpeechOutput};
+use crate::speech::{Result, SpeechInput, SpeechOutput, fetch, form};
 
 /// The sample rate of sent files, in Hz.
 const SENT_RATE: u32 = 16_000;

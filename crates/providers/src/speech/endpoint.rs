@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_setting_is_told_with_its_providers_name() {
+    fn an_invalid_setting_is_reported_with_its_providers_name() {
         for base in [
             "api.example.com",
             "ws://api.example.com",

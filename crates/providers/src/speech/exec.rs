@@ -24,9 +24,8 @@ use tokio::sync::Semaphore;
 use super::segment::{self, Transcriber};
 use super::settings::{self, STT, VOICE};
 use super::sound::resample;
-use super::{SpeechInput, SpeechOutput};
+use super::{Result, SpeechInput, SpeechOutput};
 use crate::settings::SettingsError;
-use crate::speech::Result;
 use child::Run;
 
 /// The words per minute at normal speed, for programs that count so.

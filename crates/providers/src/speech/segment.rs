@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_nobody_spoke_there_is_nothing_to_understand() {
+    async fn silence_yields_no_transcription() {
         let (scale, mut recognizer) = recognizer();
         give(&recognizer, frames(40, 1)).await;
         give(&recognizer, vec![RecognizerInput::Finalize]).await;

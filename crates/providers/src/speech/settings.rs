@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_nobody_asks_for_is_named() {
+    fn an_unknown_setting_is_named() {
         assert_eq!(none("", STT), Ok(()));
         assert_eq!(none(" {} ", STT), Ok(()));
         assert_eq!(
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_is_not_named_is_asked_for() {
+    fn a_missing_model_is_reported() {
         let nameless = VoiceSettings {
             model: String::new(),
             ..voice("v", 1.0)

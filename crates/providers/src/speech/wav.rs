@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_nobody_knew_lasts_to_the_end() {
+    fn an_unknown_length_extends_to_the_end_of_the_file() {
         for unknown in [0_u32, 0x7fff_f000, u32::MAX] {
             let mut file = wav(&[7; 100], 8_000);
             file[40..44].copy_from_slice(&unknown.to_le_bytes());

@@ -165,7 +165,7 @@ async fn an_agent_is_renamed_by_its_name_alone() {
 }
 
 #[tokio::test]
-async fn a_call_is_placed_by_the_operation_for_its_numbers_lines_with_our_handle_twice() {
+async fn a_call_is_placed_by_its_numbers_carrier_operation_with_the_handle_twice() {
     let (fake, provider) = start().await;
     for (from, kind, id) in [
         (NUMBER, "twilio", "phnum_1"),

@@ -62,7 +62,7 @@ async fn a_partial_list_of_agents_is_an_error() {
 }
 
 #[tokio::test]
-async fn what_no_reader_of_json_takes_costs_the_value_or_the_turn_that_it_stands_in() {
+async fn invalid_json_values_cost_their_field_or_turn() {
     for (odd, is_said) in [
         (r#""message":"Hi \ud83d""#.to_owned(), false),
         (r#""message":"Hi","cost":1e999"#.to_owned(), true),
@@ -167,7 +167,7 @@ async fn an_absurd_value_costs_its_field_and_neither_the_agent_nor_the_list() {
 }
 
 #[tokio::test]
-async fn what_no_database_keeps_is_in_no_text_and_an_id_with_it_is_none() {
+async fn nul_is_removed_from_texts_and_makes_an_id_invalid() {
     let listed = ["agent_1", "agent\0_1", "agent_\u{0}2"].map(|id| json!({"agent_id": id}));
     let upstream = Upstream::start(move |asked: &ReceivedRequest| {
         let answer = match asked.path.rsplit('/').next() {

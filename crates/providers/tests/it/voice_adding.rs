@@ -79,7 +79,7 @@ async fn a_voice_that_is_there_already_is_added_if_the_workspace_has_it() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_by_its_kind_and_never_in_its_words() {
+async fn a_refusal_is_reported_by_kind_without_the_providers_text() {
     type Case = (fn(&str) -> (u16, Value), VoiceLibraryError);
     let form = VoiceLibraryError::Malformed("it is not the JSON that it should be");
     let cases: [Case; 7] = [

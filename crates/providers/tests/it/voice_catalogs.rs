@@ -162,7 +162,7 @@ async fn a_page_without_a_boolean_has_more_costs_the_list() {
 }
 
 #[tokio::test]
-async fn an_element_that_is_no_voice_costs_itself_and_so_does_one_whose_id_no_database_keeps() {
+async fn an_invalid_element_or_an_id_with_nul_is_skipped() {
     let catalog = VoiceCatalog::start().await;
     for provider in [A, B, C] {
         let odd = [
@@ -428,7 +428,7 @@ async fn a_shared_voice_can_be_added_once_and_again_and_is_then_the_workspaces()
 }
 
 #[tokio::test]
-async fn a_page_that_a_busy_provider_put_off_is_asked_for_again_when_it_says() {
+async fn a_busy_provider_is_asked_again_after_its_retry_after() {
     let catalog = VoiceCatalog::start().await;
     catalog.set(OURS, numbered(B, 250));
     for fault in [Fault::RetryAfter(429, 30), Fault::Status(429)] {

@@ -120,8 +120,7 @@ fn word(error: &VoiceLibraryError) -> Result<u16, &'static str> {
 }
 
 #[tokio::test]
-async fn every_operation_tells_every_fault_by_its_kind_and_repeats_only_what_a_busy_provider_put_off()
- {
+async fn every_operation_reports_each_fault_by_kind_and_retries_only_a_busy_provider() {
     for operation in Operation::ALL {
         for (fault, expected, times) in outcomes() {
             let catalog = operation.catalog().await;
@@ -148,7 +147,7 @@ async fn every_operation_tells_every_fault_by_its_kind_and_repeats_only_what_a_b
 }
 
 #[tokio::test]
-async fn every_operation_tells_of_a_provider_that_is_down_or_whose_tls_fails() {
+async fn every_operation_reports_a_provider_that_is_down_or_whose_tls_fails() {
     for operation in Operation::ALL {
         let catalog = operation.catalog().await;
         let base = catalog.upstream().base_url();

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::it::desk::{Desk, event, handle};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn how_a_call_failed_is_told_in_our_words() {
+async fn a_failed_call_maps_to_a_failure_reason() {
     use FailureReason::{Busy, CarrierError, InvalidNumber, NoAnswer, Rejected};
     let desk = Desk::open().await;
     for (n, (status, code, reason)) in (0_u8..).zip([
@@ -133,7 +133,7 @@ async fn what_is_not_twilios_is_refused_and_nothing_is_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_query_is_a_part_of_what_is_signed_and_what_is_no_form_is_not_believed() {
+async fn the_signature_covers_the_query_and_only_forms_are_accepted() {
     let desk = Desk::open().await;
     let mut leg = desk.dial(1).await.unwrap();
     let call = desk.twilio.placed(0).await;

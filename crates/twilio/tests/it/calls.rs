@@ -142,7 +142,7 @@ async fn the_agent_hangs_up_when_its_last_words_were_played() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_what_was_said_is_marked_also_when_it_is_known_after_its_sound_was_sent() {
+async fn a_segment_that_is_finished_after_its_audio_was_sent_still_gets_a_mark() {
     let desk = Desk::open().await;
     let (mut leg, _call, mut connection) = desk.answered().await;
     // A sentence may arrive in pieces, and its end last: here after all was played, below during playback.
@@ -170,7 +170,7 @@ async fn ends(connection: &mut Box<dyn MediaConnection>) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_rings_is_taken_back_and_one_that_was_answered_meanwhile_is_ended() {
+async fn hanging_up_cancels_a_ringing_call_or_ends_one_answered_meanwhile() {
     let desk = Desk::open().await;
     let leg = desk.dial(1).await.unwrap();
     let call = desk.twilio.placed(0).await;
@@ -270,7 +270,7 @@ async fn a_stream_is_known_by_a_token_that_is_good_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_who_knows_a_calls_handle_takes_places_and_few_and_that_calls_alone() {
+async fn unverified_connections_are_limited_per_call_and_need_a_known_handle() {
     let desk = Desk::open().await;
     let mut leg = desk.dial(1).await.unwrap();
     let call = desk.twilio.placed(0).await;
@@ -371,7 +371,7 @@ async fn a_customer_who_was_handed_over_stays_so_though_twilios_answer_was_lost(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_customer_who_was_not_handed_over_is_the_agents_and_is_hung_up_by_it() {
+async fn after_a_failed_transfer_the_agent_keeps_the_call() {
     let desk = Desk::open().await;
     let (leg, call, _connection) = desk.answered().await;
     desk.twilio
@@ -451,7 +451,7 @@ async fn keys_are_tones_in_the_sound_and_no_interruption_takes_them_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_of_a_process_that_died_is_ended_by_its_id_or_as_soon_as_it_shows_itself() {
+async fn an_orphaned_call_is_ended_by_its_id_or_once_it_appears() {
     let before = Desk::open().await;
     let leg = before.dial(1).await.unwrap();
     let call = before.twilio.placed(0).await;

@@ -94,7 +94,7 @@ async fn a_call_that_twilio_is_too_busy_for_is_asked_for_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_twilio_is_too_busy_for_is_not_asked_for_when_nobody_waits_any_more() {
+async fn a_rate_limited_placement_is_not_retried_once_the_dialer_is_gone() {
     let twilio = FakeTwilio::start().await;
     let carrier = carrier(twilio.upstream().base_url());
     for seconds in [2, 4] {
@@ -162,7 +162,7 @@ async fn a_transfer_is_asked_for_once_and_the_customer_stays_where_it_failed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_goes_on_whatever_twilio_answers_when_it_is_asked_where_the_call_is() {
+async fn a_failed_status_poll_does_not_end_a_call() {
     let faults = FAULTS
         .into_iter()
         .filter(|(fault, _)| *fault != Fault::Status(404));

@@ -51,7 +51,7 @@ async fn asked(upstream: &Upstream, path: &str, times: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_is_taken_up_by_what_is_told_of_it_and_heard_while_the_answer_is_awaited() {
+async fn a_callback_or_media_stream_adopts_a_call_whose_placement_is_unanswered() {
     let desk = silent().await;
     let shows = async {
         let call = desk.twilio.placed(0).await;
@@ -109,7 +109,7 @@ async fn a_call_that_is_over_before_the_answer_is_told_as_any_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_is_hung_up_before_the_answer_is_ended_when_it_shows_itself() {
+async fn a_call_hung_up_before_the_placement_answer_is_ended_once_it_appears() {
     let desk = silent().await;
     let shows = async {
         let call = desk.twilio.placed(0).await;
@@ -126,7 +126,7 @@ async fn a_call_that_is_hung_up_before_the_answer_is_ended_when_it_shows_itself(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_is_hung_up_and_whose_answer_is_lost_is_not_waited_for() {
+async fn a_hung_up_call_with_a_lost_placement_answer_is_not_awaited() {
     let desk = Desk::open().await;
     desk.twilio
         .upstream()

@@ -212,7 +212,7 @@ fn nothing_is_heard_before_the_answer() {
 }
 
 #[test]
-fn a_call_that_is_over_cuts_what_is_said_and_what_is_to_be_said() {
+fn the_end_of_a_call_cuts_the_current_and_queued_sentences() {
     let mut call = Call::spoken_to(RULES);
     call.is(Event::Over(End::Hangup));
     call.is(Event::Over(End::Hangup));
@@ -230,7 +230,7 @@ fn a_call_that_is_over_cuts_what_is_said_and_what_is_to_be_said() {
 }
 
 #[test]
-fn words_on_the_way_are_told_before_the_hang_up() {
+fn pending_words_are_reported_before_the_hangup() {
     let mut call = Call::answered(RULES);
     call.speech(1_000);
     call.partial("I have to go");
@@ -246,7 +246,7 @@ fn words_on_the_way_are_told_before_the_hang_up() {
 }
 
 #[test]
-fn late_events_of_a_sentence_that_was_cut_belong_to_nobody() {
+fn late_events_of_a_cut_sentence_are_ignored() {
     let mut call = Call::spoken_to(RULES);
     call.is(Event::Stop);
     call.is(Event::Say(2));

@@ -121,7 +121,7 @@ async fn an_answer_that_never_comes_is_made_up_from_what_is_known() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_gone_without_a_word_is_given_up_at_the_second_wish() {
+async fn a_silent_service_is_given_up_after_two_unanswered_finalize_requests() {
     let service = Service::start().await;
     let (mut recognizer, peer) = opened(&service, "nova-3").await;
     tokio::time::pause();
@@ -179,7 +179,7 @@ async fn a_service_that_finds_turns_is_asked_to() {
 }
 
 #[tokio::test]
-async fn a_key_or_a_pace_that_is_refused_is_told_without_the_services_words() {
+async fn a_refused_key_or_rate_is_reported_without_the_services_text() {
     for status in [401, 429, 500] {
         let service = Service::start().await;
         let ear = ear(&service);

@@ -230,7 +230,7 @@ async fn a_malformed_message_ends_what_was_said() {
 }
 
 #[tokio::test]
-async fn an_error_that_the_service_reports_is_told_by_its_kind_alone() {
+async fn a_reported_error_is_passed_on_by_kind_only() {
     for (name, expected) in [
         ("invalid_api_key", SpeechError::Refused(401)),
         ("quota_exceeded", SpeechError::Refused(429)),
@@ -349,7 +349,7 @@ async fn over_http(acts: Vec<Act>) -> (usize, Option<SpeechError>) {
 }
 
 #[tokio::test]
-async fn over_http_a_refusal_or_a_break_is_told() {
+async fn over_http_a_refusal_or_a_broken_stream_is_reported() {
     for status in [401, 429] {
         let answer = format!("HTTP/1.1 {status} No\r\ncontent-length: 6\r\n\r\nsecret");
         let told = over_http(vec![Act::Send(answer.into())]).await;

@@ -138,7 +138,7 @@ async fn an_utterance_that_is_not_understood_ends_the_recognizer() {
 }
 
 #[tokio::test]
-async fn a_slow_answer_is_waited_for_ten_seconds_and_a_call_that_ends_waits_no_longer() {
+async fn a_transcription_times_out_after_ten_seconds_and_is_canceled_with_the_call() {
     let service = Service::start().await;
     let ear = ear(&service.base_url);
     let mut recognizer = ear.open(listening("whisper-1", "{}")).await.unwrap();

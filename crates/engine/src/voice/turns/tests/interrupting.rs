@@ -65,7 +65,7 @@ fn a_stop_word_interrupts_at_once() {
 }
 
 #[test]
-fn speech_that_nobody_understands_lets_the_agent_go_on_after_600_ms() {
+fn unrecognized_speech_resumes_the_agent_after_600_ms() {
     let mut call = Call::spoken_to(RULES);
     call.speech(2_000);
     assert_eq!(
@@ -84,7 +84,7 @@ fn speech_that_nobody_understands_lets_the_agent_go_on_after_600_ms() {
 }
 
 #[test]
-fn speech_alone_interrupts_where_no_words_are_told_meanwhile() {
+fn speech_alone_interrupts_if_the_recognizer_reports_no_partials() {
     let rules = Rules {
         partials: false,
         ..RULES
@@ -134,7 +134,7 @@ fn words_of_separate_murmurs_are_not_added_up() {
 }
 
 #[test]
-fn a_word_beside_the_agents_is_told_without_interrupting() {
+fn a_short_word_during_the_agents_speech_is_recorded_without_interrupting() {
     let mut call = Call::spoken_to(RULES);
     call.speech(200);
     call.quiet(200);

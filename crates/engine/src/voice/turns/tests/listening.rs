@@ -208,7 +208,7 @@ fn a_recognizer_that_works_on_whole_utterances_is_given_more_time() {
 }
 
 #[test]
-fn words_that_were_told_unfinished_are_not_told_again_when_they_are_finished() {
+fn words_reported_as_partial_are_not_reported_again_as_final() {
     let mut call = Call::answered(RULES);
     call.speech(1_000);
     call.partial("a room for");

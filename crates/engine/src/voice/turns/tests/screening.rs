@@ -71,7 +71,7 @@ fn a_hello_whose_words_come_behind_it_is_waited_for() {
 }
 
 #[test]
-fn a_hello_that_is_not_understood_in_time_takes_the_greeting_from_nobody() {
+fn a_late_transcript_of_the_hello_does_not_interrupt_the_greeting() {
     for begins in [false, true] {
         let mut call = Call::answered(SLOW);
         call.speech(600);
@@ -185,7 +185,7 @@ fn a_person_whom_the_carrier_found_is_heard_to_the_end_of_the_hello() {
 }
 
 #[test]
-fn where_nobody_wants_to_know_who_answered_the_carrier_is_not_heard() {
+fn without_screening_the_carriers_verdict_is_ignored() {
     let mut call = Call::answered(RULES);
     call.quiet(1_000);
     call.is(Event::Screened { machine: true });
