@@ -9,8 +9,9 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
+use offhook_domain::json::UrlFault;
 use offhook_domain::{AttemptId, EventId, EventType};
-use offhook_egress::{Failure, GuardedClient, Policy, SetupError, TargetUrl, TargetUrlError};
+use offhook_egress::{Failure, GuardedClient, Policy, SetupError, TargetUrl};
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use reqwest::{Method, RequestBuilder, Response};
 use tokio::time::{Instant, timeout_at};
@@ -92,13 +93,11 @@ impl fmt::Display for AttemptError {
     }
 }
 
-impl From<TargetUrlError> for AttemptError {
+impl From<UrlFault> for AttemptError {
     /// A literal or local target gets the same error as a name that resolves to one: the guard exists for both.
-    fn from(error: TargetUrlError) -> Self {
+    fn from(error: UrlFault) -> Self {
         match error {
-            TargetUrlError::AddressLiteral | TargetUrlError::LocalName => {
-                Self::Failed(Failure::BlockedAddress)
-            }
+            UrlFault::AddressLiteral | UrlFault::LocalName => Self::Failed(Failure::BlockedAddress),
             _ => Self::InvalidUrl,
         }
     }

@@ -6,11 +6,13 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use offhook_domain::DocumentFault;
+use offhook_domain::messages::Stored as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::{ExtractError, Extractor, Format, MAX_TEXT_BYTES, Unreadable, extract};
+use crate::{ExtractError, Extractor, Format, MAX_TEXT_BYTES, extract};
 
 /// The hidden command of the binary that runs the child.
 pub const COMMAND: &str = "extract";
@@ -36,12 +38,6 @@ const CHATTER: usize = 1024 * 1024;
 /// The size of the child's trailer: the length of the answer before it, and whether the answer is the text (1) or the
 /// reason why there is none (0). Libraries that print to standard output do so before that, and do no harm.
 const TRAILER: usize = 9;
-
-const TOO_SLOW: &str = "Reading the file took longer than 20 seconds: split it, or send its text.";
-
-/// The message for a file that crashed its reader.
-pub(crate) const CRASHED: &str =
-    "Reading the file failed, perhaps for want of memory: save it anew, or send its text.";
 
 /// Reads each file in a separate process, which can open no files and is limited to 512 MiB and 20 seconds.
 #[derive(Debug, Clone)]
@@ -86,12 +82,12 @@ impl Extractor for ChildExtractor {
             child.wait().await
         };
         let Ok(ended) = timeout(WALL_LIMIT, work).await else {
-            return Err(ExtractError::Died(TOO_SLOW));
+            return Err(ExtractError::Died(DocumentFault::Slow));
         };
         if !ended?.success() {
-            return Err(ExtractError::Died(CRASHED));
+            return Err(ExtractError::Died(DocumentFault::Crashed));
         }
-        read_answer(answer).ok_or(ExtractError::Died(CRASHED))?
+        read_answer(answer).ok_or(ExtractError::Died(DocumentFault::Crashed))?
     }
 }
 
@@ -104,7 +100,7 @@ fn read_answer(mut bytes: Vec<u8>) -> Option<Result<String, ExtractError>> {
     Some(if is_text {
         Ok(answer)
     } else {
-        Err(Unreadable(answer.into()).into())
+        Err(DocumentFault::read(&answer)?.into())
     })
 }
 
@@ -123,7 +119,7 @@ pub fn serve_child(format: &str) -> ExitCode {
     }
     let (answer, is_text) = match extract(format, &content) {
         Ok(text) => (text, 1),
-        Err(Unreadable(sentence)) => (sentence.into_owned(), 0),
+        Err(fault) => (fault.to_string(), 0),
     };
     let mut out = std::io::stdout().lock();
     let written = out
@@ -176,7 +172,9 @@ mod tests {
     fn the_answer_is_what_its_trailer_says_whatever_was_printed_before() {
         let read = |bytes| read_answer(bytes).map(|read| read.map_err(|error| error.to_string()));
         assert_eq!(read(answer("chatter", "Año", 1)), Some(Ok("Año".into())));
-        assert_eq!(read(answer("", "No.", 0)), Some(Err("No.".into())));
+        let none = "The file holds no text.";
+        assert_eq!(read(answer("", none, 0)), Some(Err(none.into())));
+        assert_eq!(read(answer("", "No.", 0)), None);
         assert_eq!(read(b"cut off".to_vec()), None);
         let mut lie = answer("", "x", 1);
         lie[1] = 0xff;

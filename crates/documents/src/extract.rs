@@ -8,6 +8,7 @@ mod table;
 use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+use offhook_domain::DocumentFault;
 
 use crate::format::{Format, looks_binary};
 
@@ -20,21 +21,10 @@ const META_WITHIN: usize = 1024;
 /// The byte order mark of UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Why a file has no text: a sentence for the sender, with the remedy.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Unreadable(pub Cow<'static, str>);
-
-impl Unreadable {
-    pub(crate) const fn new(sentence: &'static str) -> Self {
-        Self(Cow::Borrowed(sentence))
-    }
-}
-
 /// Extracts the text of a file. It may take any time and memory, so run it in a process with limits
-/// ([`ChildExtractor`](crate::ChildExtractor)). Returns [`Unreadable`] for a broken, encrypted, empty or oversized
+/// ([`ChildExtractor`](crate::ChildExtractor)). Returns [`DocumentFault`] for a broken, encrypted, empty or oversized
 /// file.
-pub fn extract(format: Format, content: &[u8]) -> Result<String, Unreadable> {
+pub fn extract(format: Format, content: &[u8]) -> Result<String, DocumentFault> {
     let text = match format {
         Format::Text | Format::Markdown => decode(content)?.into_owned(),
         Format::Csv => table::text(&decode(content)?)?,
@@ -44,33 +34,25 @@ pub fn extract(format: Format, content: &[u8]) -> Result<String, Unreadable> {
     };
     let text = clean(&text);
     if text.len() > MAX_TEXT_BYTES {
-        return Err(too_long());
+        return Err(DocumentFault::TooLong);
     }
     if text.trim().is_empty() {
-        return Err(Unreadable::new(match format {
-            Format::Pdf => {
-                "The file holds no text; if it is a scan, run text recognition (OCR) on it and send the result."
-            }
-            _ => "The file holds no text.",
-        }));
+        return Err(match format {
+            Format::Pdf => DocumentFault::Scan,
+            _ => DocumentFault::NoText,
+        });
     }
     Ok(text)
 }
 
-pub(crate) fn too_long() -> Unreadable {
-    Unreadable::new("The file holds more than 10 MiB of text: split it into several documents.")
-}
-
 /// Decodes UTF-8, UTF-16 with a byte order mark, or else Windows-1252, which spreadsheets still write. Fails if the
 /// content does not look like text.
-pub fn decode(content: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
+pub fn decode(content: &[u8]) -> Result<Cow<'_, str>, DocumentFault> {
     if let Some((encoding, mark)) = Encoding::for_bom(content) {
         return Ok(encoding.decode_without_bom_handling(&content[mark..]).0);
     }
     if looks_binary(content) {
-        return Err(Unreadable::new(
-            "The file is not text: send it in the format that its name says.",
-        ));
+        return Err(DocumentFault::Binary);
     }
     if let Some(text) = UTF_8.decode_without_bom_handling_and_without_replacement(content) {
         return Ok(text);
@@ -79,7 +61,7 @@ pub fn decode(content: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
 }
 
 /// Decodes a page in its declared encoding, unless something else determines the encoding.
-fn decode_page(content: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
+fn decode_page(content: &[u8]) -> Result<Cow<'_, str>, DocumentFault> {
     if Encoding::for_bom(content).is_none()
         && std::str::from_utf8(content).is_err()
         && !looks_binary(content)
@@ -213,6 +195,9 @@ mod tests {
     #[test]
     fn more_text_than_the_limit_is_refused() {
         let long = "word ".repeat(MAX_TEXT_BYTES / 5 + 1);
-        assert_eq!(extract(Format::Text, long.as_bytes()), Err(too_long()));
+        assert_eq!(
+            extract(Format::Text, long.as_bytes()),
+            Err(DocumentFault::TooLong)
+        );
     }
 }

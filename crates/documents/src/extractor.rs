@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 
-use crate::{Format, Unreadable, extract};
+use offhook_domain::DocumentFault;
+
+use crate::{Format, extract};
 
 #[async_trait]
 pub trait Extractor: Send + Sync {
@@ -15,10 +17,10 @@ pub trait Extractor: Send + Sync {
 pub enum ExtractError {
     /// The file cannot be read; a retry will not help.
     #[error(transparent)]
-    Unreadable(#[from] Unreadable),
-    /// The reader hit a limit or crashed. The sentence is for the sender of the file.
+    Unreadable(#[from] DocumentFault),
+    /// The reader hit a limit or crashed.
     #[error("{0}")]
-    Died(&'static str),
+    Died(DocumentFault),
     /// No reader could be started; the machine is at fault, not the file.
     #[error("no reader could be started: {0}")]
     Unavailable(#[from] std::io::Error),
@@ -34,7 +36,7 @@ impl Extractor for InProcess {
         let work = tokio::task::spawn_blocking(move || extract(format, &content));
         match work.await {
             Ok(read) => Ok(read?),
-            Err(_) => Err(ExtractError::Died(crate::child::CRASHED)),
+            Err(_) => Err(ExtractError::Died(DocumentFault::Crashed)),
         }
     }
 }

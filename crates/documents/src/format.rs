@@ -104,8 +104,7 @@ impl fmt::Display for Format {
 }
 
 /// The extension is not supported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be a txt, md, html, pdf, docx or csv file")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownFormat;
 
 impl FromStr for Format {

@@ -11,7 +11,7 @@ mod passages;
 mod words;
 
 pub use child::{COMMAND, ChildExtractor, serve_child};
-pub use extract::{MAX_TEXT_BYTES, Unreadable, decode, extract};
+pub use extract::{MAX_TEXT_BYTES, decode, extract};
 pub use extractor::{ExtractError, Extractor, InProcess};
 pub use format::{Format, UnknownFormat};
 pub use passages::{MAX_PASSAGE_BYTES, Passage, split};

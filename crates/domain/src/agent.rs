@@ -101,6 +101,18 @@ vocabulary! {
 }
 
 impl AgentStatus {
+    /// The status in Spanish.
+    #[must_use]
+    pub const fn in_spanish(self) -> &'static str {
+        match self {
+            Self::Draft => "Borrador",
+            Self::Active => "Activo",
+            Self::Paused => "En pausa",
+            Self::Archived => "Archivado",
+            Self::Error => "Error",
+        }
+    }
+
     /// Returns whether a client may request this change: `active` ⇄ `paused`, any → `archived` → `paused`; the same
     /// status is no change.
     #[must_use]

@@ -21,6 +21,19 @@ vocabulary! {
 }
 
 impl BatchStatus {
+    /// The status in Spanish.
+    #[must_use]
+    pub const fn in_spanish(self) -> &'static str {
+        match self {
+            Self::Scheduled => "Programado",
+            Self::Running => "Llamando",
+            Self::Paused => "En pausa",
+            Self::Completed => "Completado",
+            Self::Cancelled => "Cancelado",
+            Self::Failed => "Falló",
+        }
+    }
+
     /// Returns whether no more calls are placed, unless the batch is retried.
     #[must_use]
     pub const fn is_over(self) -> bool {

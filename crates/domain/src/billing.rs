@@ -1,6 +1,7 @@
 //! Wallets and invoices.
 
 use crate::agent::vocabulary;
+use crate::messages;
 
 vocabulary! {
     /// The type of an entry in the wallet's ledger.
@@ -33,3 +34,15 @@ vocabulary! {
         Void => "void",
     }
 }
+
+messages! { stored
+/// What an entry of the ledger is for, if the service made it.
+pub enum EntryText {
+    AccountCreated => "Credits at account creation", "Créditos al crear la cuenta";
+    MonthlyCredits { plan: String, month: String } => "Monthly credits of the {plan} plan, {month}",
+        "Créditos mensuales del plan {plan}, {month}";
+    FirstCredits(plan: String) => "Monthly credits of the {plan} plan", "Créditos mensuales del plan {plan}";
+    AutoRefill => "Auto-refill", "Recarga automática";
+    Call(seconds: i64) => "Call of {seconds} s", "Llamada de {seconds} s";
+    Chat(answers: i32) => "Chat of {answers} answers", "Chat de {answers} respuestas";
+}}

@@ -8,7 +8,7 @@ pub use forms::{
     Uuids, Word,
 };
 
-use crate::json::{Fault, Fields, Json, Result, Rule};
+use crate::json::{Fault, Fields, Json, Result};
 
 /// A member of a body.
 #[derive(Debug, Clone)]
@@ -155,7 +155,7 @@ readers! {
     };
     /// A member that a change may leave out, and that cannot be null.
     Change -> Option<T>, false, false, |form, fields, name| {
-        Ok(None), Err(fields.fault(name, Rule::Null)), form.read(fields, name).map(Some)
+        Ok(None), Err(fields.fault(name, Fault::Null)), form.read(fields, name).map(Some)
     };
     /// A member that a change may leave out; null clears it (`Some(None)`).
     Clearable -> Option<Option<T>>, false, true, |form, fields, name| {

@@ -11,7 +11,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use crate::json::{FieldError, Json, JsonError, Result, Rule, item_path, member_path};
+use crate::json::{Fault, FieldError, Json, JsonError, Result, item_path, member_path};
 
 pub use language::is_bcp47_shape;
 pub use sections::{
@@ -73,7 +73,7 @@ impl AgentConfig {
     /// default. Returns errors like [`ConfigWrite::from_json`]; an unknown field is an error even if it is null.
     pub fn merge(head: &Self, patch: &Json, path: &str) -> Result<ConfigWrite> {
         if patch.as_object().is_none() {
-            return Err(FieldError::new(path, "must be an object"));
+            return Err(FieldError::new(path, Fault::NotObject));
         }
         let old = head.to_json();
         // A patch removes what it sets to null. With the nulls kept, unknown fields are detected.
@@ -88,7 +88,7 @@ impl AgentConfig {
     /// Checks that the configuration can run a call; the catalog checks whether its models exist. Returns the first
     /// field, in the documented order, that prevents it.
     pub fn publishable(&self) -> Result<()> {
-        let missing = |path: &str| Err(FieldError::new(path, Rule::ToPublish));
+        let missing = |path: &str| Err(FieldError::new(path, Fault::ToPublish));
         if self.system_prompt.trim().is_empty() {
             return missing("config.system_prompt");
         }
@@ -105,15 +105,17 @@ impl AgentConfig {
             fallback.iter().position(|m| m.provider == CUSTOM_PROVIDER),
         ) {
             let path = item_path("config.llm.fallback", at);
-            let message = "`custom` needs `llm.provider` to be `custom`, whose endpoint it shares";
-            return Err(FieldError::new(member_path(&path, "provider"), message));
+            return Err(FieldError::new(
+                member_path(&path, "provider"),
+                Fault::SharesEndpoint,
+            ));
         }
-        let message = match (is_custom, self.llm.endpoint.is_some()) {
-            (true, false) => "is required with the provider `custom`",
-            (false, true) => "goes with the provider `custom` alone",
+        let fault = match (is_custom, self.llm.endpoint.is_some()) {
+            (true, false) => Fault::RequiredByCustom,
+            (false, true) => Fault::OfCustom,
             _ => return Ok(()),
         };
-        Err(FieldError::new("config.llm.endpoint", message))
+        Err(FieldError::new("config.llm.endpoint", fault))
     }
 
     /// Creates a configuration of defaults.

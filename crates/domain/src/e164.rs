@@ -5,23 +5,24 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
+use crate::messages;
+
 /// A phone number in E.164 form: `+`, a digit 1–9, then 6 to 14 digits (`^\+[1-9]\d{6,14}$`).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct E164(Box<str>);
 
-/// Why a text is no E.164 number. The message goes to the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+messages! {
+/// Why a text is no E.164 number.
+#[derive(Copy)]
 pub enum E164Error {
-    /// The `+` is missing.
-    #[error("must begin with `+` and the country code, such as +5215512345678")]
-    NoPlus,
-    /// The `+` became a space, as it does when it is not escaped in a URL.
-    #[error("the `+` arrived as a space: write it as %2B in a URL")]
-    PlusLost,
-    /// Any other fault.
-    #[error("must be an E.164 phone number: `+`, a digit 1-9, then 6 to 14 digits")]
-    Malformed,
-}
+    NoPlus => "must begin with `+` and the country code, such as +5215512345678",
+        "debe comenzar con `+` y el código del país, como +5215512345678";
+    /// The `+` becomes a space when it is not escaped in a URL.
+    PlusLost => "the `+` arrived as a space: write it as %2B in a URL",
+        "el `+` llegó como un espacio: en una dirección escríbelo como %2B";
+    Malformed => "must be an E.164 phone number: `+`, a digit 1-9, then 6 to 14 digits",
+        "debe ser un número telefónico E.164: `+`, un dígito de 1 a 9 y de 6 a 14 dígitos más";
+}}
 
 impl E164 {
     /// Returns the number with its `+`.

@@ -5,7 +5,6 @@ mod fault;
 mod fields;
 mod foreign;
 mod parse;
-mod rule;
 mod text;
 
 #[cfg(test)]
@@ -18,11 +17,12 @@ use serde::ser::{Error, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-pub use fault::Fault;
+use crate::messages::{Message, Spanish};
+
+pub use fault::{Fault, Misread, RowFault, UrlFault};
 pub use fields::Fields;
 pub(crate) use fields::check_string;
 pub use foreign::read_foreign;
-pub use rule::{Rule, UrlRule};
 
 /// The deepest nesting that is parsed: an object in an object is 2 deep.
 pub const MAX_DEPTH: usize = 64;
@@ -61,45 +61,43 @@ pub enum JsonError {
 }
 
 /// An error in one field; its text is the message for the client.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
     /// The path: `metadata.lead_name`, `config.llm.fallback[0].model`; empty for the whole body.
     pub path: String,
     /// What is wrong, such as `longer than 2000 characters`.
-    pub message: String,
-    /// The kind of the fault.
     pub fault: Fault,
 }
 
 pub(crate) type Result<T, E = FieldError> = std::result::Result<T, E>;
 
 impl FieldError {
-    /// Creates an error of the field at `path`, from a common fault or a custom message.
+    /// Creates an error of the field at `path`.
     pub fn new(path: impl Into<String>, fault: impl Into<Fault>) -> Self {
-        let fault = fault.into();
         Self {
             path: path.into(),
-            message: fault.to_string(),
-            fault,
+            fault: fault.into(),
         }
     }
 }
 
-/// Two errors are equal if their paths and messages are equal; the kind of fault does not matter.
-impl PartialEq for FieldError {
-    fn eq(&self, other: &Self) -> bool {
-        (&self.path, &self.message) == (&other.path, &other.message)
-    }
-}
-
-impl Eq for FieldError {}
-
 impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.path.is_empty() {
-            write!(f, "the body: {}", self.message)
+            write!(f, "the body: {}", self.fault)
         } else {
-            write!(f, "`{}`: {}", self.path, self.message)
+            write!(f, "`{}`: {}", self.path, self.fault)
+        }
+    }
+}
+
+impl Message for FieldError {
+    fn fmt_spanish(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fault = Spanish(&self.fault);
+        if self.path.is_empty() {
+            write!(f, "El formulario: {fault}")
+        } else {
+            write!(f, "`{}`: {fault}", self.path)
         }
     }
 }
@@ -385,13 +383,13 @@ mod tests {
 
     #[test]
     fn an_error_shows_its_path_in_backquotes() {
-        let error = FieldError::new("metadata.lead_name", "longer than 2000 characters");
+        let error = FieldError::new("metadata.lead_name", Fault::TooLong(2_000));
         assert_eq!(
             error.to_string(),
             "`metadata.lead_name`: longer than 2000 characters"
         );
         assert_eq!(
-            FieldError::new("", "must be an object").to_string(),
+            FieldError::new("", Fault::NotObject).to_string(),
             "the body: must be an object"
         );
         assert_eq!(

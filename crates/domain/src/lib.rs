@@ -26,20 +26,21 @@ mod whatsapp;
 pub mod body;
 pub mod config;
 pub mod json;
+pub mod messages;
 pub mod metadata;
 pub mod tool;
 
 pub use agent::{AgentStatus, Runtime, Vocabulary};
-pub use analysis::AnalysisStatus;
+pub use analysis::{AnalysisFault, AnalysisStatus};
 pub use batch::{BatchStatus, PausedReason, RecipientStatus};
-pub use billing::{InvoiceStatus, TransactionType};
+pub use billing::{EntryText, InvoiceStatus, TransactionType};
 pub use call::{
     CallHandle, CallOutcome, CallState, Channel, ConversationStatus, EventType, FailureReason,
     TerminationReason, TurnRole,
 };
 pub use config::{AgentConfig, ConfigWrite};
 pub use credential::CredentialProvider;
-pub use document::{DocumentSource, DocumentStatus};
+pub use document::{DocumentFault, DocumentSource, DocumentStatus, Unfetched};
 pub use e164::{E164, E164Error};
 pub use email::{EmailAddress, EmailAddressError};
 pub use ids::LogEntryId;
@@ -50,7 +51,7 @@ pub use ids::{
     MemberId, NodeId, PhoneNumberId, RecipientId, RequestId, ToolId, WhatsAppMessageId,
     WhatsAppThreadId,
 };
-pub use integration::{IntegrationCategory, IntegrationStatus};
+pub use integration::{IntegrationCategory, IntegrationFault, IntegrationStatus};
 pub use json::{FieldError, Fields, Json, JsonError};
 pub use member::MemberRole;
 pub use metadata::Metadata;
@@ -63,4 +64,4 @@ pub use timestamp::{Clock, Timestamp, TimestampError};
 pub use tool::Tool;
 pub use voice::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
 pub use webhook::{AttemptOutcome, DeliveryState, EndpointStatus};
-pub use whatsapp::SentStatus;
+pub use whatsapp::{SentStatus, WhatsAppNote};

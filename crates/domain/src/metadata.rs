@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::json::{FieldError, Json, JsonError, Result, check_string, member_path};
+use crate::json::{Fault, FieldError, Json, JsonError, Result, check_string, member_path};
 
 /// The longest metadata in bytes, as compact UTF-8 JSON.
 const MAX_BYTES: usize = 5_120;
@@ -35,20 +35,17 @@ impl Metadata {
     pub fn from_json(json: &Json, path: &str) -> Result<Self> {
         let members = json
             .as_object()
-            .ok_or_else(|| FieldError::new(path, "must be an object"))?;
+            .ok_or_else(|| FieldError::new(path, Fault::NotObject))?;
         for (name, value) in members {
-            let fault = |message: String| FieldError::new(member_path(path, name), message);
+            let fault = |fault: Fault| FieldError::new(member_path(path, name), fault);
             if name.chars().count() > KEY_CHARS {
-                return Err(fault(format!(
-                    "the key is longer than {KEY_CHARS} characters"
-                )));
+                return Err(fault(Fault::KeyTooLong(KEY_CHARS)));
             }
             check_scalar(value).map_err(fault)?;
         }
         let metadata = Self::of(json.clone());
         if metadata.text.len() > MAX_BYTES {
-            let message = format!("larger than {MAX_BYTES} bytes of compact JSON");
-            return Err(FieldError::new(path, message));
+            return Err(FieldError::new(path, Fault::JsonBytes(MAX_BYTES)));
         }
         Ok(metadata)
     }
@@ -58,7 +55,7 @@ impl Metadata {
     pub fn from_stored(text: &str) -> Result<Self, JsonError> {
         match Json::parse(text.as_bytes())? {
             json @ Json::Object(_) => Ok(Self::of(json)),
-            _ => Err(FieldError::new("metadata", "must be an object").into()),
+            _ => Err(FieldError::new("metadata", Fault::NotObject).into()),
         }
     }
 
@@ -100,15 +97,11 @@ impl Metadata {
 }
 
 /// Checks that a value is allowed for a variable.
-pub(crate) fn check_scalar(value: &Json) -> Result<(), String> {
+pub(crate) fn check_scalar(value: &Json) -> Result<(), Fault> {
     match value {
         Json::Null | Json::Bool(_) | Json::Number(_) => Ok(()),
-        Json::String(_) => check_string(value, &(0..=VALUE_CHARS))
-            .map(drop)
-            .map_err(|fault| fault.to_string()),
-        Json::Array(_) | Json::Object(_) => {
-            Err("must be a string, a number, true, false or null".to_owned())
-        }
+        Json::String(_) => check_string(value, &(0..=VALUE_CHARS)).map(drop),
+        Json::Array(_) | Json::Object(_) => Err(Fault::NotScalar),
     }
 }
 

@@ -8,22 +8,24 @@ use time::format_description::well_known::Iso8601;
 use time::macros::format_description;
 use time::{Date, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset};
 
+use crate::messages;
+
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// An instant in UTC with microseconds, formatted with milliseconds: `2026-04-30T18:32:11.123Z`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
+messages! {
 /// The text is no instant of the years 0001 to 9999.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Copy)]
 pub enum TimestampError {
-    /// It is neither an ISO 8601 date nor a datetime.
-    #[error("must be an ISO 8601 date or datetime, such as 2026-04-30 or 2026-04-30T18:32:11Z")]
-    Form,
-    /// It uses hour 24 for the end of a day, which ISO 8601 has withdrawn, and which readers interpret differently.
-    #[error("must not name hour 24: a day ends at 00:00 of the next one")]
-    HourTwentyFour,
-}
+    Form => "must be an ISO 8601 date or datetime, such as 2026-04-30 or 2026-04-30T18:32:11Z",
+        "debe ser una fecha o fecha y hora ISO 8601, como 2026-04-30 o 2026-04-30T18:32:11Z";
+    /// ISO 8601 has withdrawn it, and readers interpret it differently.
+    HourTwentyFour => "must not name hour 24: a day ends at 00:00 of the next one",
+        "no puede tener la hora 24: un día termina a las 00:00 del siguiente";
+}}
 
 /// The source of the current time, for everything that a customer reads; tests set it manually.
 pub trait Clock: Send + Sync + 'static {

@@ -1,6 +1,7 @@
 //! The statuses of WhatsApp messages.
 
 use crate::agent::vocabulary;
+use crate::messages;
 
 vocabulary! {
     /// The status of a message to a customer. A message is sent at most once: only `queued` ones are sent.
@@ -39,6 +40,25 @@ impl SentStatus {
         }
     }
 }
+
+messages! { stored
+/// What an account reads about its messages on WhatsApp, besides WhatsApp's own reasons.
+pub enum WhatsAppNote {
+    NoReply => "Not answered: no model could be reached. The customer was told nothing.",
+        "Sin respuesta: no se pudo llegar a ningún modelo. No se le dijo nada al cliente.";
+    NoCredits => "Not answered: the account's credits do not cover an answer. The customer was told nothing.",
+        "Sin respuesta: los créditos de la cuenta no alcanzan para una. No se le dijo nada al cliente.";
+    Late => "Not sent: WhatsApp could not be reached, or took no messages, for 15 minutes.",
+        "No se envió: durante 15 minutos no se pudo llegar a WhatsApp, o no aceptó mensajes.";
+    NoCredential => "Not sent: the account has no credential `whatsapp` any more that names this number.",
+        "No se envió: la cuenta ya no tiene una credencial `whatsapp` que nombre este número.";
+    Interrupted =>
+        "It is not known whether WhatsApp took this message: the process that sent it ended before it was answered. It is \
+         not sent again.",
+        "No se sabe si WhatsApp aceptó este mensaje: el proceso que lo envió terminó antes de la respuesta. No se envía otra vez.";
+    Taken => "WhatsApp did take the message of which it was not known whether it was sent.",
+        "WhatsApp sí aceptó el mensaje del que no se sabía si se había enviado.";
+}}
 
 #[cfg(test)]
 mod tests {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use offhook_domain::json::UrlFault;
 use reqwest::{Method, RequestBuilder};
 use rustls::ClientConfig;
 
-use crate::{GuardedResolver, Lookup, Policy, SystemLookup, TargetUrl, TargetUrlError};
+use crate::{GuardedResolver, Lookup, Policy, SystemLookup, TargetUrl};
 
 /// How long an idle connection stays open.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -100,11 +101,7 @@ impl GuardedClient {
 
     /// Starts a request to `target`. Fails if `target` was parsed with a laxer policy and violates this client's
     /// policy.
-    pub fn request(
-        &self,
-        method: Method,
-        target: &TargetUrl,
-    ) -> Result<RequestBuilder, TargetUrlError> {
+    pub fn request(&self, method: Method, target: &TargetUrl) -> Result<RequestBuilder, UrlFault> {
         target.check(self.policy)?;
         Ok(self.http.request(method, target.as_url().clone()))
     }

@@ -21,7 +21,7 @@ pub use dial::{Connection, Duplex, GuardedDialer};
 pub use failure::{Failure, is_blocked};
 pub use lookup::{Lookup, LookupError, SystemLookup};
 pub use resolver::{Blocked, GuardedResolver, RESOLVE_TIMEOUT};
-pub use target::{MAX_URL_CHARACTERS, Policy, TargetUrl, TargetUrlError};
+pub use target::{MAX_URL_CHARACTERS, Policy, TargetUrl};
 pub use tls::client_config;
 
 // Unit and integration tests share one binary; the integration tests use the public API only.

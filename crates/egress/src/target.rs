@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use offhook_domain::json::UrlFault;
 use url::{Host, Url};
 
 /// The longest URL, in characters.
@@ -32,93 +33,52 @@ pub struct Policy {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TargetUrl(Url);
 
-/// What is wrong with the text of a URL, as a sentence that continues the field's name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum TargetUrlError {
-    /// Longer than [`MAX_URL_CHARACTERS`].
-    #[error("must be at most {MAX_URL_CHARACTERS} characters long: shorten the URL")]
-    TooLong,
-    /// White space or a control character, which URL parsers drop silently, or a backslash, which some treat as a
-    /// slash.
-    #[error("must not contain spaces, backslashes or control characters: percent-encode them")]
-    BadCharacter,
-    /// Not an absolute URL.
-    #[error("must be a whole URL, such as https://example.com/events")]
-    Malformed,
-    /// Another scheme than https.
-    #[error("must begin with https://")]
-    Scheme,
-    /// A user name or a password.
-    #[error("must not contain a user name or password: remove the part before the @")]
-    Credentials,
-    #[error("must not have a fragment: remove the # and what follows it")]
-    Fragment,
-    /// An IP address, in any notation.
-    #[error(
-        "must name a host, not an IP address: use a domain name that resolves to a public address"
-    )]
-    AddressLiteral,
-    /// A name that is only known inside a network.
-    #[error(
-        "must name a public host, such as example.com: this name is only known inside a network"
-    )]
-    LocalName,
-    /// Not a valid domain name.
-    #[error(
-        "must have a valid host name: labels of letters, digits and hyphens, with a dot between them and none at the end"
-    )]
-    HostName,
-    /// A port below 1024 other than 443.
-    #[error("must use port 443 or a port from 1024 to 65535")]
-    Port,
-}
-
 impl TargetUrl {
     /// Parses and checks `text`. Returns the first rule that it breaks.
-    pub fn parse(text: &str, policy: Policy) -> Result<Self, TargetUrlError> {
+    pub fn parse(text: &str, policy: Policy) -> Result<Self, UrlFault> {
         if text.chars().count() > MAX_URL_CHARACTERS {
-            return Err(TargetUrlError::TooLong);
+            return Err(UrlFault::TooLong);
         }
         let bad = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
         if text.chars().any(bad) {
-            return Err(TargetUrlError::BadCharacter);
+            return Err(UrlFault::BadCharacter);
         }
         let target = Self(Url::parse(text).map_err(|error| match error {
             url::ParseError::InvalidIpv4Address | url::ParseError::InvalidIpv6Address => {
-                TargetUrlError::AddressLiteral
+                UrlFault::AddressLiteral
             }
             url::ParseError::IdnaError | url::ParseError::InvalidDomainCharacter => {
-                TargetUrlError::HostName
+                UrlFault::HostName
             }
-            _ => TargetUrlError::Malformed,
+            _ => UrlFault::Malformed,
         })?);
         target.check(policy)?;
         Ok(target)
     }
 
     /// Checks the parsed form, in which every notation of an address (`0x7f.1`, `127.1`, `2130706433`) is the same.
-    pub(crate) fn check(&self, policy: Policy) -> Result<(), TargetUrlError> {
+    pub(crate) fn check(&self, policy: Policy) -> Result<(), UrlFault> {
         let url = &self.0;
         if url.as_str().len() > MAX_URL_CHARACTERS {
-            return Err(TargetUrlError::TooLong);
+            return Err(UrlFault::TooLong);
         }
         if url.scheme() != "https" && !(policy.allow_private && url.scheme() == "http") {
-            return Err(TargetUrlError::Scheme);
+            return Err(UrlFault::Scheme);
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(TargetUrlError::Credentials);
+            return Err(UrlFault::Credentials);
         }
         if url.fragment().is_some() {
-            return Err(TargetUrlError::Fragment);
+            return Err(UrlFault::Fragment);
         }
         match url.host() {
             Some(Host::Domain(name)) => check_name(name, policy)?,
             Some(Host::Ipv4(_) | Host::Ipv6(_)) if policy.allow_private => {}
-            Some(Host::Ipv4(_) | Host::Ipv6(_)) => return Err(TargetUrlError::AddressLiteral),
-            None => return Err(TargetUrlError::Malformed),
+            Some(Host::Ipv4(_) | Host::Ipv6(_)) => return Err(UrlFault::AddressLiteral),
+            None => return Err(UrlFault::Malformed),
         }
         if !policy.allow_private && url.port().is_some_and(|port| port < LOWEST_PORT) {
-            return Err(TargetUrlError::Port);
+            return Err(UrlFault::Port);
         }
         Ok(())
     }
@@ -150,13 +110,13 @@ impl fmt::Debug for TargetUrl {
     }
 }
 
-fn check_name(name: &str, policy: Policy) -> Result<(), TargetUrlError> {
+fn check_name(name: &str, policy: Policy) -> Result<(), UrlFault> {
     if name.len() > MAX_HOST_CHARACTERS || !name.split('.').all(is_label) {
-        return Err(TargetUrlError::HostName);
+        return Err(UrlFault::HostName);
     }
     let local = !name.contains('.') || LOCAL_SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
     if local && !policy.allow_private {
-        return Err(TargetUrlError::LocalName);
+        return Err(UrlFault::LocalName);
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use offhook_domain::{
     CallHandle, CallOutcome, Channel, E164, FailureReason, Json, NumberProvider, Timestamp,
+    messages,
 };
 
 use crate::{Deadline, Turn};
@@ -276,19 +277,38 @@ pub enum RecordingError {
     Unusable(&'static str),
 }
 
+messages! { stored
 /// Why a request to the provider failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LegacyError {
-    /// No connection could be opened, so no request was sent. It may be retried.
-    #[error("no connection to the legacy provider could be opened")]
-    NotConnected,
-    /// The request was sent, and no readable answer came. Whether it had an effect is unknown.
-    #[error("the legacy provider did not give an answer that can be read")]
-    Unknown,
-    /// The provider accepts no requests now. Retry later: after this time, if the provider named one.
-    #[error("the legacy provider takes no more requests of this account for now: try again later")]
-    Later(Option<Duration>),
-    /// The provider refused the request.
-    #[error("the legacy provider refused: {0}")]
-    Refused(&'static str),
-}
+    /// No request was sent. It may be retried.
+    NotConnected => "no connection to the legacy provider could be opened", "no se pudo abrir una conexión con ElevenLabs";
+    /// The request was sent. Whether it had an effect is unknown.
+    Unknown => "the legacy provider did not give an answer that can be read",
+        "ElevenLabs no dio una respuesta que se pueda leer";
+    /// Retry later: after this time, if the provider named one.
+    Later(_after: Option<Duration>) =>
+        "the legacy provider takes no more requests of this account for now: try again later",
+        "ElevenLabs no acepta por ahora más solicitudes de esta cuenta: intenta de nuevo más tarde";
+    Refused(why: LegacyRefusal) => "the legacy provider refused: {why}", "ElevenLabs rechazó la solicitud: {why}";
+}}
+
+messages! { stored
+/// Why the provider refused a request.
+#[derive(Copy)]
+pub enum LegacyRefusal {
+    Credential => "it does not accept the account's credential, or not for this",
+        "no acepta la credencial de la cuenta, o no para esto";
+    NotFound => "it does not know what was asked for", "no conoce lo que se le pidió";
+    NoCredits => "the account there has no credits left", "la cuenta de allá ya no tiene créditos";
+    State => "the state of what was asked for does not allow it", "el estado de lo que se le pidió no lo permite";
+    Redirect => "its address redirects elsewhere, which is not followed", "su dirección redirige a otra parte, y eso no se sigue";
+    Request => "it does not accept the request", "no acepta la solicitud";
+    NoWorkspace => "the credential opens no workspace", "la credencial no abre ningún espacio de trabajo";
+    NoAgent => "the workspace has no such agent", "el espacio de trabajo no tiene ese agente";
+    AgentGone => "it has no such agent any more", "ya no tiene ese agente";
+    NoNumber => "it has no number of the account to call from: import the number there, and assign it to the agent",
+        "no tiene un número de la cuenta desde el cual llamar: importa el número ahí, y asígnalo al agente";
+    NotPlaced => "it did not place the call", "no hizo la llamada";
+    NoHangUp => "it has no operation to end a call", "no tiene forma de terminar una llamada";
+    UsedReference => "the reference was used before", "la referencia ya se usó";
+}}

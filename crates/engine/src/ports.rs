@@ -29,7 +29,7 @@ pub use embeddings::{EmbeddingError, Embeddings};
 pub use knowledge::{Knowledge, Passage};
 pub use leg::{Leg, LegEvent, Line, LineError, SoundTimes, Spoken};
 pub use tools::{NoTools, ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools};
-pub use voices::{SharedVoice, VoiceLibrary, VoiceLibraryError};
+pub use voices::{SharedVoice, VoiceAnswerFault, VoiceLibrary, VoiceLibraryError};
 
 /// A model that streams text.
 pub trait LanguageModel: Send + Sync {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::E164;
+use offhook_domain::{E164, messages};
 
 /// The longest message, in characters.
 pub const MESSAGE_CHARS: usize = 4_096;
@@ -44,60 +44,44 @@ pub enum SendError {
     Unknown(Doubt),
 }
 
+messages! { stored
 /// Why it is unknown whether a text was sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Copy)]
 pub enum Doubt {
     /// No answer came, or it broke off.
-    #[error("WhatsApp did not answer")]
-    NoAnswer,
-    #[error("WhatsApp answered with status {0}")]
-    Status(u16),
-    /// The answer does not match the documentation.
-    #[error("WhatsApp's answer is not the documented one")]
-    Form,
-}
+    NoAnswer => "WhatsApp did not answer", "WhatsApp no respondió";
+    Status(status: u16) => "WhatsApp answered with status {status}", "WhatsApp respondió con el estado {status}";
+    Form => "WhatsApp's answer is not the documented one", "la respuesta de WhatsApp no es la documentada";
+}}
 
-/// Why WhatsApp does not send a message, or did not deliver it. The sentence is for the account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+messages! { stored
+/// Why WhatsApp does not send a message, or did not deliver it.
+#[derive(Copy)]
 pub enum Refusal {
-    /// The access token is invalid, or has no access to the number.
-    #[error(
+    Token =>
         "WhatsApp refused the access token: see that it is valid and has `whatsapp_business_messaging` for this number, and \
-         store the credential `whatsapp` anew"
-    )]
-    Token,
-    /// The customer's last message is too old.
-    #[error(
-        "WhatsApp sent nothing: the customer last wrote more than 24 hours ago, and has to write first"
-    )]
-    Window,
-    /// The customer's number cannot receive the message.
-    #[error(
-        "WhatsApp cannot deliver to this customer: the number may have no WhatsApp, or takes no messages of businesses"
-    )]
-    Undeliverable,
+         store the credential `whatsapp` anew",
+        "WhatsApp rechazó el token de acceso: revisa que sea válido y que tenga `whatsapp_business_messaging` para este \
+         número, y guarda de nuevo la credencial `whatsapp`";
+    Window => "WhatsApp sent nothing: the customer last wrote more than 24 hours ago, and has to write first",
+        "WhatsApp no envió nada: el cliente escribió por última vez hace más de 24 horas, y tiene que escribir primero";
+    Undeliverable =>
+        "WhatsApp cannot deliver to this customer: the number may have no WhatsApp, or takes no messages of businesses",
+        "WhatsApp no puede entregar a este cliente: quizá el número no tiene WhatsApp, o no acepta mensajes de empresas";
     /// The account's business is limited or has unpaid bills.
-    #[error(
-        "WhatsApp sends nothing for this business at present (code {0}): see its state and its payment in WhatsApp Manager"
-    )]
-    Business(i64),
-    /// WhatsApp does not send from this number.
-    #[error(
-        "WhatsApp does not send from this number (code {0}): see that it is registered, and the ids in the credential"
-    )]
-    Number(i64),
-    /// WhatsApp did not deliver the message, without a reason.
-    #[error("WhatsApp did not deliver the message, and does not say why")]
-    Unexplained,
-    /// Any other error, by its code in WhatsApp's list.
-    #[error(
-        "WhatsApp refused the message (code {0}): its meaning is in the list of the Cloud API's error codes"
-    )]
-    Code(i64),
-    /// Any other error, by the answer's HTTP status.
-    #[error("WhatsApp refused the message with status {0}")]
-    Status(u16),
-}
+    Business(code: i64) =>
+        "WhatsApp sends nothing for this business at present (code {code}): see its state and its payment in WhatsApp Manager",
+        "WhatsApp no envía nada de esta empresa por ahora (código {code}): revisa su estado y su pago en WhatsApp Manager";
+    Number(code: i64) =>
+        "WhatsApp does not send from this number (code {code}): see that it is registered, and the ids in the credential",
+        "WhatsApp no envía desde este número (código {code}): revisa que esté registrado, y los ids de la credencial";
+    Unexplained => "WhatsApp did not deliver the message, and does not say why",
+        "WhatsApp no entregó el mensaje, y no dice por qué";
+    Code(code: i64) => "WhatsApp refused the message (code {code}): its meaning is in the list of the Cloud API's error codes",
+        "WhatsApp rechazó el mensaje (código {code}): su significado está en la lista de códigos de error de la Cloud API";
+    Status(status: u16) => "WhatsApp refused the message with status {status}",
+        "WhatsApp rechazó el mensaje con el estado {status}";
+}}
 
 impl Refusal {
     /// Classifies an error code of the Cloud API.

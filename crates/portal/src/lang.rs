@@ -2,6 +2,7 @@
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{AcceptLanguage, Header as _};
+use offhook_domain::messages::Message;
 
 /// The cookie that holds the chosen language.
 pub(crate) const COOKIE: &str = "offhook_lang";
@@ -32,6 +33,14 @@ impl Lang {
         match self {
             Self::En => en,
             Self::Es => es,
+        }
+    }
+
+    /// The message in this language.
+    pub(crate) fn text(self, message: &impl Message) -> String {
+        match self {
+            Self::En => message.to_string(),
+            Self::Es => message.spanish(),
         }
     }
 

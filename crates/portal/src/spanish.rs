@@ -1,71 +1,27 @@
-//! Errors in Spanish: field faults, refusals and codes by their kind. Rules of a single field and sentences that the service
-//! has stored are matched by their English words.
-
-mod refusals;
-mod rules;
-mod sentences;
+//! Errors in Spanish, and texts that the service has stored.
 
 use std::borrow::Cow;
 
-use offhook_domain::json::{Fault, FieldError};
+use offhook_domain::messages::{Message, Stored};
 use offhook_http::{ApiError, Code};
 
 use crate::lang::Lang;
 
-/// A sentence that the service has stored, such as why a document has no text or what a transaction is for, in this
-/// language. Other texts are returned as they are.
-pub(crate) fn written(text: &str, lang: Lang) -> Cow<'_, str> {
+/// A text that the service has stored, in this language. A text of another kind is returned as it is.
+pub(crate) fn written<T: Stored + Message>(text: &str, lang: Lang) -> Cow<'_, str> {
     match lang {
         Lang::En => text.into(),
-        Lang::Es => sentences::said(text).map_or(text.into(), Cow::Owned),
+        Lang::Es => T::read(text).map_or(text.into(), |message| message.spanish().into()),
     }
 }
 
 /// The sentence for the error's kind.
 pub(crate) fn sentence(error: &ApiError) -> Option<String> {
-    if let Some(fault) = error.fault() {
-        return Some(field(fault));
-    }
-    if let Some(refusal) = error.refusal() {
-        return Some(refusals::sentence(refusal).into_owned());
-    }
-    let of_code = of_code(error.code()).map(str::to_owned);
-    match error.code() {
-        // An upstream error's message says what helps.
-        Code::UpstreamError => sentences::said(error.message()).or(of_code),
-        _ => of_code.or_else(|| sentences::said(error.message())),
-    }
-}
-
-/// A field's fault; in English if the words are not the service's own.
-fn field(field: &FieldError) -> String {
-    let Some(said) = fault(&field.fault) else {
-        return field.to_string();
-    };
-    match field.path.as_str() {
-        "" => format!("El formulario: {said}"),
-        path => format!("`{path}`: {said}"),
-    }
-}
-
-fn fault(fault: &Fault) -> Option<String> {
-    Some(match fault {
-        Fault::Required => "es obligatorio".to_owned(),
-        Fault::Empty => "no puede estar vacío".to_owned(),
-        Fault::NotText => "debe ser un texto".to_owned(),
-        Fault::NotBool => "debe ser true o false".to_owned(),
-        Fault::NotObject => "debe ser un objeto".to_owned(),
-        Fault::NotArray => "debe ser una lista".to_owned(),
-        Fault::NotInteger { low, high } => format!("debe ser un número entero de {low} a {high}"),
-        Fault::NotNumber { low, high } => format!("debe ser un número de {low} a {high}"),
-        Fault::TooLong(most) => format!("tiene más de {most} caracteres"),
-        Fault::TooShort(least) => format!("tiene menos de {least} caracteres"),
-        Fault::TooMany(most) => format!("tiene más de {most} elementos"),
-        Fault::TooFew(least) => format!("tiene menos de {least} elementos"),
-        Fault::Unknown => "no existe ese campo".to_owned(),
-        Fault::Rule(rule) => rules::said(rule).into_owned(),
-        Fault::Own(text) => return sentences::said(text),
-    })
+    let fault = error.fault().map(Message::spanish);
+    let refusal = || error.refusal().map(Message::spanish);
+    fault
+        .or_else(refusal)
+        .or_else(|| of_code(error.code()).map(str::to_owned))
 }
 
 /// The sentence for a code alone.
@@ -93,59 +49,66 @@ const fn of_code(code: Code) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use offhook_domain::E164Error;
-    use offhook_domain::json::Rule;
+    use offhook_domain::{DocumentFault, EntryText, IntegrationFault};
+    use offhook_services::{CredentialFault, WhatsAppText};
 
     use super::*;
 
     #[test]
-    fn a_fault_within_another_sentence_is_said_as_it_is_by_itself() {
-        for fault in [
-            Fault::Required,
-            Fault::Empty,
-            Fault::NotText,
-            Fault::NotBool,
-            Fault::NotObject,
-            Fault::NotArray,
-            Fault::NotInteger { low: 1, high: 9 },
-            Fault::NotNumber {
-                low: "0.5".to_owned(),
-                high: "2".to_owned(),
-            },
-            Fault::TooLong(64),
-            Fault::TooShort(2),
-            Fault::TooMany(20),
-            Fault::TooFew(1),
-            Fault::Unknown,
-            Rule::Twice.into(),
-            Rule::Prefixes("+52, +1".to_owned()).into(),
-            E164Error::NoPlus.into(),
-            E164Error::PlusLost.into(),
-            E164Error::Malformed.into(),
-        ] {
-            assert_eq!(sentences::said(&fault.to_string()), super::fault(&fault));
+    fn stored_texts_are_shown_in_the_readers_language() {
+        fn es<T: Stored + Message>(text: &str) -> Cow<'_, str> {
+            written::<T>(text, Lang::Es)
         }
-    }
-
-    #[test]
-    fn choices_are_said_in_spanish_and_what_is_chosen_as_it_is() {
-        for (choices, expected) in [
-            ("`a` or `b`", "debe ser `a` o `b`"),
+        let entry = "Call of 61 s";
+        assert_eq!(written::<EntryText>(entry, Lang::En), entry);
+        assert_eq!(es::<EntryText>(entry), "Llamada de 61 s");
+        assert_eq!(
+            es::<EntryText>("Monthly credits of the scale plan, 2026-04"),
+            "Créditos mensuales del plan scale, 2026-04"
+        );
+        for other in [
+            "Enero, por transferencia",
+            "",
+            "{}",
+            "Call of 5",
+            "Call of x s",
+        ] {
+            assert_eq!(es::<EntryText>(other), other);
+        }
+        for (english, spanish) in [
             (
-                "one of `a`, `b or c` or `one of d`",
-                "debe ser uno de `a`, `b or c` o `one of d`",
+                "The address cannot be fetched: it must begin with https://.",
+                "No se puede leer la dirección: debe comenzar con https://.",
+            ),
+            (
+                "The address cannot be fetched: it took too long.",
+                "No se puede leer la dirección: tardó demasiado.",
+            ),
+            (
+                "The address holds image/png: it must be a txt, md, html, pdf, docx or csv file.",
+                "La dirección tiene image/png: debe ser un archivo txt, md, html, pdf, docx o csv.",
             ),
         ] {
-            assert_eq!(rules::said(&Rule::Choice(choices.to_owned())), expected);
+            assert_eq!(es::<DocumentFault>(english), spanish);
         }
-    }
-
-    #[test]
-    fn what_was_written_down_is_said_in_the_readers_language() {
-        let entry = "Call of 61 s";
-        assert_eq!(written(entry, Lang::En), entry);
-        assert_eq!(written(entry, Lang::Es), "Llamada de 61 s");
-        assert_eq!(written("Enero", Lang::Es), "Enero");
+        assert_eq!(
+            es::<WhatsAppText>(
+                "It is not known whether WhatsApp sent this message (WhatsApp did not answer). It is not sent again."
+            ),
+            "No se sabe si WhatsApp envió este mensaje (WhatsApp no respondió). No se envía otra vez."
+        );
+        assert_eq!(
+            es::<IntegrationFault>(
+                "HubSpot was allowed less than what agents need: connect it again, and allow all of it"
+            ),
+            "A HubSpot se le permitió menos de lo que necesitan los agentes: conéctala de nuevo y permite todo"
+        );
+        assert_eq!(
+            es::<CredentialFault>(
+                "the legacy provider takes no more requests of this account for now: try again later"
+            ),
+            "ElevenLabs no acepta por ahora más solicitudes de esta cuenta: intenta de nuevo más tarde"
+        );
     }
 
     #[test]

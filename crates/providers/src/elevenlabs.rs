@@ -25,7 +25,7 @@ use offhook_domain::Timestamp;
 use offhook_engine::Deadline;
 use offhook_engine::legacy::{
     LegacyAgent, LegacyCall, LegacyConversation, LegacyError, LegacyPace, LegacyProgress,
-    LegacyProvider, LegacyReference, LegacyReport, NotGenuine, RecordingError,
+    LegacyProvider, LegacyReference, LegacyRefusal, LegacyReport, NotGenuine, RecordingError,
 };
 
 use crate::settings::SettingsError;
@@ -96,7 +96,7 @@ impl LegacyProvider for ElevenLabsAgents {
 
     /// ElevenLabs has no such operation: a call ends when one side hangs up, or at the agent's longest duration.
     async fn hang_up(&self, _: &str, _: &LegacyReference) -> Result<(), LegacyError> {
-        Err(LegacyError::Refused("it has no operation to end a call"))
+        Err(LegacyError::Refused(LegacyRefusal::NoHangUp))
     }
 
     fn hangs_up(&self) -> bool {

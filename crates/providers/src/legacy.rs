@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use offhook_domain::{CallHandle, CallOutcome, Clock, Json, NodeId, Timestamp};
 use offhook_engine::legacy::{
     LegacyAgent, LegacyCall, LegacyEnd, LegacyError, LegacyPace, LegacyProgress, LegacyProvider,
-    LegacyReference, RecordingError,
+    LegacyReference, LegacyRefusal, RecordingError,
 };
 use offhook_engine::ports::{
     Carrier, DialRequest, Endpoint, LanguageModel, ModelError, Models, NoTools,
@@ -196,7 +196,7 @@ impl State {
     /// Adds a call; each reference can be used once.
     fn add(&mut self, reference: CallHandle, control: CallControl) -> Result<()> {
         if self.calls.contains_key(&reference) {
-            return Err(LegacyError::Refused("the reference was used before"));
+            return Err(LegacyError::Refused(LegacyRefusal::UsedReference));
         }
         let call = Call {
             control,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use offhook_domain::json::read_foreign;
 use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
 use offhook_egress::{SetupError, trusted_client};
-use offhook_engine::ports::VoiceLibraryError;
+use offhook_engine::ports::{VoiceAnswerFault, VoiceLibraryError};
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
@@ -41,11 +41,11 @@ pub(crate) const PAGE_SIZE: &str = "100";
 pub(crate) const MAX_PAGES: usize = 1_000;
 
 /// The list exceeds the page limit.
-pub(crate) const ENDLESS: VoiceLibraryError = VoiceLibraryError::Malformed("the list does not end");
+pub(crate) const ENDLESS: VoiceLibraryError =
+    VoiceLibraryError::Malformed(VoiceAnswerFault::Endless);
 
 /// A page says that more follow, but not how to request them: the list is incomplete.
-pub(crate) const CUT: VoiceLibraryError =
-    VoiceLibraryError::Malformed("the list goes on and does not say where");
+pub(crate) const CUT: VoiceLibraryError = VoiceLibraryError::Malformed(VoiceAnswerFault::Cut);
 
 /// The URL and key of a voice provider.
 #[derive(Clone, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl Source {
         let mut url = self
             .base
             .join(path)
-            .map_err(|_| VoiceLibraryError::Malformed("no such path"))?;
+            .map_err(|_| VoiceLibraryError::Malformed(VoiceAnswerFault::NoPath))?;
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
@@ -152,9 +152,8 @@ impl Source {
             let status = answer.status();
             if status.is_success() {
                 let body = whole(answer, MAX_PAGE_BYTES).await?;
-                return read_foreign(&body).map_err(|_| {
-                    VoiceLibraryError::Malformed("a page is not the JSON that it should be")
-                });
+                return read_foreign(&body)
+                    .map_err(|_| VoiceLibraryError::Malformed(VoiceAnswerFault::PageNotJson));
             }
             match pause(&answer) {
                 Some(pause) if tries < TRIES => sleep(pause).await,
@@ -199,5 +198,5 @@ pub(crate) fn owners(voices: &VoiceList) -> VoiceList {
 pub(crate) async fn whole(answer: Response, most: usize) -> Result<Vec<u8>, VoiceLibraryError> {
     let body = http::whole(answer, most).await;
     let body = body.map_err(|_| VoiceLibraryError::Unreachable)?;
-    body.ok_or(VoiceLibraryError::Malformed("a page is too large"))
+    body.ok_or(VoiceLibraryError::Malformed(VoiceAnswerFault::PageTooLarge))
 }

@@ -3,7 +3,9 @@
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
-use offhook_domain::{AccountId, EmailAddress, MemberRole, Plan, Timestamp, TransactionType};
+use offhook_domain::{
+    AccountId, EmailAddress, EntryText, MemberRole, Plan, Timestamp, TransactionType,
+};
 use offhook_storage::{Account, Member, NewLedgerEntry, mint};
 
 use crate::error::InputError;
@@ -91,19 +93,19 @@ pub(crate) fn first_credits(
     credits: Option<i64>,
 ) -> Option<NewLedgerEntry> {
     let (amount, description) = match credits {
-        Some(credits) => (credits, "Credits at account creation".to_owned()),
+        Some(credits) => (credits, EntryText::AccountCreated),
         None => (
             ctx.plans
                 .terms(account.plan)
                 .credits_per_month
                 .map_or(0, i64::from),
-            format!("Monthly credits of the {} plan", account.plan),
+            EntryText::FirstCredits(account.plan.to_string()),
         ),
     };
     (amount > 0).then_some(NewLedgerEntry {
         kind: TransactionType::ManualCredit,
         amount,
-        description,
+        description: description.to_string(),
         at: account.created_at,
     })
 }

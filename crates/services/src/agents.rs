@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use offhook_domain::body;
 use offhook_domain::body::{Body as _, Integer, Optional, Text};
-use offhook_domain::json::{FieldError, Fields, Json, Rule};
+use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::{
     AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, JsonError, Runtime,
 };
@@ -22,6 +22,7 @@ use offhook_storage::{
 
 use crate::casefold::fold;
 use crate::error::{Result, UseCaseError};
+use crate::refusal::{Remedy, VersionField};
 use crate::{Context, Page, PageRequest, Providers, Refusal, Voices, knowledge};
 
 use patch::{AgentPatch, language, name};
@@ -204,7 +205,7 @@ impl Agents {
         if let Some(expected) = patch.expected_version
             && expected != i64::from(agent.head_version)
         {
-            return Err(stale("expected_version", agent.head_version));
+            return Err(stale(VersionField::Expected, agent.head_version));
         }
         let status = match patch.status {
             Some(next) if next != agent.status => Some((agent.status, allowed(agent, next)?)),
@@ -249,7 +250,7 @@ impl Agents {
             if let Some(version) = write.version
                 && version != i64::from(agent.head_version)
             {
-                return Err(stale("config.version", agent.head_version));
+                return Err(stale(VersionField::Config, agent.head_version));
             }
             config = write.config;
         }
@@ -278,7 +279,7 @@ impl Agents {
             let found = self.ctx.store.agent_version(account, id, wanted).await?;
             let Some((before, stored)) = found.and_then(|(_, version)| version) else {
                 return Err(match version {
-                    Some(_) => FieldError::new("version", Rule::NoVersion).into(),
+                    Some(_) => FieldError::new("version", Fault::NoVersion).into(),
                     None => UseCaseError::Conflict(Refusal::AgentUnconfigured),
                 });
             };
@@ -327,6 +328,7 @@ fn allowed(agent: &Agent, next: AgentStatus) -> Result<AgentStatus> {
     Err(UseCaseError::Conflict(Refusal::AgentStatus {
         now: agent.status,
         next,
+        remedy: Remedy::of(agent.status, next),
     }))
 }
 
@@ -345,7 +347,7 @@ fn refused(fault: FieldError) -> UseCaseError {
     UseCaseError::Conflict(Refusal::Unpublishable(Box::new(fault)))
 }
 
-fn stale(field: &'static str, head: i32) -> UseCaseError {
+fn stale(field: VersionField, head: i32) -> UseCaseError {
     UseCaseError::Conflict(Refusal::StaleVersion { field, head })
 }
 

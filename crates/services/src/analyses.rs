@@ -10,7 +10,7 @@ mod judge;
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
-use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp};
 use offhook_storage::{Agent, AnalysisSchema, StoreError};
 
@@ -84,25 +84,25 @@ fn view(stored: AnalysisSchema) -> Result<AnalysisSchemaView> {
 fn read(body: &Json) -> Result<Option<String>, FieldError> {
     let mut fields = Fields::of(body, "")?;
     let given = fields.take("schema");
-    let given = given.ok_or_else(|| fields.fault("schema", "is required; null clears it"))?;
+    let given = given.ok_or_else(|| fields.fault("schema", Fault::RequiredOrNull))?;
     let definition = match given {
         Json::Null => None,
         Json::Object(_) => {
-            check(given).map_err(|message| fields.fault("schema", message))?;
+            check(given).map_err(|fault| fields.fault("schema", fault))?;
             Some(given.to_compact())
         }
-        _ => return Err(fields.fault("schema", "must be a JSON Schema, as an object, or null")),
+        _ => return Err(fields.fault("schema", Fault::SchemaOrNull)),
     };
     fields.finish()?;
     Ok(definition)
 }
 
-fn check(given: &Json) -> Result<(), String> {
+fn check(given: &Json) -> Result<(), Fault> {
     let is_object = given
         .get("type")
         .is_none_or(|kind| kind.as_str() == Some("object"));
     if !is_object {
-        return Err("must have the `type` `object`: what is extracted is an object".to_owned());
+        return Err(Fault::SchemaOfExtract);
     }
     schema::check(given)
 }

@@ -8,14 +8,14 @@ mod scheduler;
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
-use offhook_domain::json::{FieldError, Json, Rule};
+use offhook_domain::json::{Fault, FieldError, Json};
 use offhook_domain::{AccountId, AgentStatus, BatchId, BatchStatus, Runtime};
 use offhook_storage::{
     Batch, BatchFilter, BatchStep, BatchWrite, IdempotencyClaim, NewBatch, NewRecipient, Recipient,
     StoredAnswer, mint,
 };
 
-use crate::calls::{NO_CALLS, no_number, replay};
+use crate::calls::{no_number, replay};
 use crate::digest::sha256;
 use crate::error::{Result, UseCaseError};
 use crate::{Caller, Context, Page, PageRequest, PlacedReply, Providers, Refusal};
@@ -93,7 +93,7 @@ impl Batches {
             return replay(answer, &fingerprint);
         }
         if caller.terms.live_calls == 0 {
-            return Err(UseCaseError::PlanLimit(NO_CALLS));
+            return Err(UseCaseError::PlanLimit(Refusal::NoCalls));
         }
         let request = body.read(&self.0.calls.allowed_prefixes)?;
         let batch = self.batch(caller, &request).await?;
@@ -157,7 +157,7 @@ impl Batches {
             .agent_to_call(account, request.agent.clone(), self.1.lines())
             .await?;
         let (agent, _, usual_number) =
-            found.ok_or_else(|| FieldError::new("agent_id", Rule::NoAgent))?;
+            found.ok_or_else(|| FieldError::new("agent_id", Fault::NoAgent))?;
         if agent.runtime != Runtime::Legacy {
             return Err(UseCaseError::UnsupportedRuntime(
                 Refusal::BatchOfEngineAgent,
@@ -170,10 +170,9 @@ impl Batches {
         }
         if let Some(number) = request.phone_number_id {
             let found = store.number(account, number).await?;
-            let found = found.ok_or_else(|| FieldError::new("phone_number_id", Rule::NoNumber))?;
+            let found = found.ok_or_else(|| FieldError::new("phone_number_id", Fault::NoNumber))?;
             if !found.at_legacy && !self.1.legacy.is_simulated() {
-                let fault = "the provider of the agent does not have this number: assign it there, and it comes with the next sync";
-                return Err(FieldError::new("phone_number_id", fault).into());
+                return Err(FieldError::new("phone_number_id", Fault::NumberElsewhere).into());
             }
         } else if usual_number.is_none() && self.1.shared_number(agent.runtime).is_none() {
             return Err(UseCaseError::Conflict(no_number(agent.runtime)));
@@ -221,10 +220,14 @@ impl Batches {
                 self.0.wakes.batches.notify_one();
                 Ok(batch)
             }
-            BatchWrite::Refused(batch) => Err(UseCaseError::Conflict(Refusal::BatchStep {
-                now: batch.status,
-                step,
-            })),
+            BatchWrite::Refused(batch) => {
+                let refusal = match step {
+                    BatchStep::Pause => Refusal::BatchNotPausable,
+                    BatchStep::Resume => Refusal::BatchNotResumable,
+                    BatchStep::Cancel => Refusal::BatchNotCancellable,
+                };
+                Err(UseCaseError::Conflict(refusal(batch.status)))
+            }
             BatchWrite::Absent | BatchWrite::KeyUsed(_) | BatchWrite::KeyInFlight => {
                 Err(UseCaseError::NotFound)
             }

@@ -3,7 +3,8 @@
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
-use offhook_domain::{AccountId, CredentialProvider};
+use offhook_domain::{AccountId, CredentialProvider, messages};
+use offhook_engine::legacy::LegacyError;
 use offhook_engine::ports::VoiceLibraryError;
 use offhook_storage::{Actor, Credential};
 use reqwest::header::HeaderValue;
@@ -30,6 +31,15 @@ const fn is_sent_in_a_header(provider: CredentialProvider) -> bool {
         | CredentialProvider::Llm => false,
     }
 }
+
+messages! { stored
+/// Why a provider did not answer with an account's credential.
+pub enum CredentialFault {
+    VoicesRefused => "the provider does not accept the credential, or not for its voices",
+        "el proveedor no acepta la credencial, o no para sus voces";
+    Voices(error: VoiceLibraryError) => "{error}", "{error}";
+    Legacy(error: LegacyError) => "{error}", "{error}";
+}}
 
 #[derive(Clone)]
 pub struct Credentials(Arc<Context>, Actor);
@@ -68,8 +78,7 @@ impl Credentials {
             CredentialProvider::WhatsApp => WhatsAppCredential::read(secret).map(drop),
             CredentialProvider::Llm => EndpointKey::read(secret).map(drop),
             _ => Ok(()),
-        }
-        .map_err(InputError::Invalid)?;
+        }?;
         self.check_account(account).await?;
         let at = self.0.clock.now();
         let store = self.0.store.acting(self.1);

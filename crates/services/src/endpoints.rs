@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::{AccountId, CredentialProvider, JsonError};
 use offhook_engine::Persona;
 use reqwest::Url;
 
+use crate::error::SecretFault;
 use crate::{Context, Result};
 
 /// The longest key, in characters.
@@ -20,14 +21,12 @@ pub(crate) struct EndpointKey {
 
 impl EndpointKey {
     /// Parses a secret. The error names the wrong field and contains nothing of the secret.
-    pub(crate) fn read(secret: &str) -> Result<Self, String> {
+    pub(crate) fn read(secret: &str) -> Result<Self, SecretFault> {
         let json = Json::parse(secret.as_bytes()).map_err(|error| match error {
-            JsonError::NotJson => {
-                "the secret must be a JSON object with `origin` and `api_key`".to_owned()
-            }
-            JsonError::Field(fault) => fault.to_string(),
+            JsonError::NotJson => SecretFault::Llm,
+            JsonError::Field(fault) => SecretFault::Field(fault),
         })?;
-        Self::of(&json).map_err(|fault| fault.to_string())
+        Self::of(&json).map_err(SecretFault::Field)
     }
 
     fn of(json: &Json) -> Result<Self, FieldError> {
@@ -37,13 +36,11 @@ impl EndpointKey {
             let is_web = matches!(url.scheme(), "https" | "http");
             is_web && *url.as_str() == format!("{}/", url.origin().ascii_serialization())
         };
-        let origin = Url::parse(origin).ok().filter(whole).ok_or_else(|| {
-            let message = "must be scheme, host and port of `llm.endpoint`, such as https://models.example.com";
-            fields.fault("origin", message)
-        })?;
+        let origin = Url::parse(origin).ok().filter(whole);
+        let origin = origin.ok_or_else(|| fields.fault("origin", Fault::ModelOrigin))?;
         let key = fields.required_string("api_key", 1..=KEY_CHARS)?;
         if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(fields.fault("api_key", "must be printable ASCII without spaces"));
+            return Err(fields.fault("api_key", Fault::Graphic));
         }
         let key = key.into();
         fields.finish()?;
@@ -127,7 +124,8 @@ mod tests {
                 "`x`: unknown field",
             ),
         ] {
-            let told = EndpointKey::read(secret).err().unwrap_or_default();
+            let told = EndpointKey::read(secret).err();
+            let told = told.map(|fault| fault.to_string()).unwrap_or_default();
             assert!(
                 told.starts_with(fault) && !told.contains("sk-secret"),
                 "{told}"

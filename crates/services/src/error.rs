@@ -1,6 +1,6 @@
 //! Errors of use cases.
 
-use offhook_domain::FieldError;
+use offhook_domain::{FieldError, messages};
 use offhook_objects::ObjectError;
 use offhook_storage::{StoreError, TxError};
 
@@ -29,14 +29,14 @@ pub enum UseCaseError {
     AgentNotFound,
     /// The account's plan does not include it.
     #[error("{0}")]
-    PlanLimit(&'static str),
+    PlanLimit(Refusal),
     #[error("the wallet does not cover {0}")]
     PaymentRequired(&'static str),
     #[error("the key's monthly credit budget cannot cover the call")]
     KeyBudgetExhausted,
     /// The limit is reached, for this many seconds.
     #[error("{0}")]
-    RateLimited(&'static str, u64),
+    RateLimited(Refusal, u64),
     #[error("the Idempotency-Key was used with another body")]
     IdempotencyConflict,
     #[error("the message's id was used for another text")]
@@ -47,9 +47,9 @@ pub enum UseCaseError {
     /// The token is unknown or expired.
     #[error("the session's token is not valid")]
     Unauthorized,
-    /// Another service failed: which one, and why.
-    #[error("{1}")]
-    Upstream(&'static str, String),
+    /// Another service failed while the client waited. It may have acted without confirming it.
+    #[error("{0}")]
+    Upstream(Refusal),
     #[error("the carrier cannot be reached")]
     UpstreamUnreachable,
     /// No model answered. The customer's message is stored, and the answer is not charged.
@@ -101,6 +101,19 @@ pub enum InputError {
     /// A value is wrong, or the state of the account forbids it; the sentence says which.
     #[error("{0}")]
     Invalid(String),
+    #[error("{0}")]
+    Secret(#[from] SecretFault),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
+
+messages! {
+/// What is wrong with a secret of several parts.
+pub enum SecretFault {
+    WhatsApp =>
+        "the secret must be a JSON object with `access_token`, `app_secret`, `verify_token` and `phone_numbers`",
+        "el secreto debe ser un objeto JSON con `access_token`, `app_secret`, `verify_token` y `phone_numbers`";
+    Llm => "the secret must be a JSON object with `origin` and `api_key`",
+        "el secreto debe ser un objeto JSON con `origin` y `api_key`";
+    Field(error: FieldError) => "{error}", "{error}";
+}}

@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 
 use offhook_domain::body;
 use offhook_domain::body::{Body as _, Change, Clearable, Id, Name};
-use offhook_domain::json::{FieldError, Json, Rule};
+use offhook_domain::json::{Fault, FieldError, Json};
 use offhook_domain::{AccountId, DocumentId, DocumentStatus, FolderId};
 use offhook_failpoints as failpoints;
 use offhook_storage::{
@@ -222,11 +222,11 @@ fn joined(passages: Vec<(i32, String)>) -> String {
 }
 
 fn no_folder(path: &str) -> FieldError {
-    FieldError::new(path, Rule::NoFolder)
+    FieldError::new(path, Fault::NoFolder)
 }
 
 fn no_document(path: &str) -> FieldError {
-    FieldError::new(path, Rule::NoDocument)
+    FieldError::new(path, Fault::NoDocument)
 }
 
 /// The position of the first id in `named` that is not `known`.

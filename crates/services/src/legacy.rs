@@ -108,9 +108,7 @@ impl Providers {
             return Err(UseCaseError::Conflict(Refusal::NoLegacyCredential));
         };
         let renamed = self.legacy.rename(&credential, id, name).await;
-        renamed.map_err(|error| {
-            UseCaseError::Upstream("The provider of the legacy agents", error.to_string())
-        })
+        renamed.map_err(|error| UseCaseError::Upstream(Refusal::LegacyFailed(error)))
     }
 }
 

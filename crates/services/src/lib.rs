@@ -60,7 +60,6 @@ mod toolkits;
 mod tools;
 mod turns;
 mod uploads;
-mod urls;
 mod voices;
 mod webhooks;
 mod whatsapp;
@@ -89,8 +88,8 @@ pub use clock::{SharedClock, SystemClock};
 pub(crate) use context::Context;
 pub use context::Wakes;
 pub use conversations::{Conversations, SoFar};
-pub use credentials::Credentials;
-pub use error::{InputError, UseCaseError};
+pub use credentials::{CredentialFault, Credentials};
+pub use error::{InputError, SecretFault, UseCaseError};
 pub use health::Health;
 pub use inbound::{Inbound, InboundCall};
 pub use integrations::{Begun, ConnectError, ConsentAnswer, Integration, Integrations, Renewals};
@@ -118,7 +117,7 @@ pub use people::{
 pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
 pub(crate) use providers::Providers;
 pub use recordings::{KeepError, Recording, RecordingKeeper};
-pub use refusal::Refusal;
+pub use refusal::{Refusal, Remedy, VersionField};
 pub use request_logs::{Logged, RequestLogs};
 pub use restored::{Held, Restored};
 pub use retention::Retention;
@@ -131,7 +130,7 @@ pub use tools::{ToolShelf, ToolView};
 pub use uploads::UploadCollector;
 pub use voices::{ListedVoice, SyncOutcome, VoiceFilter, VoicePlace, VoiceSyncError, Voices};
 pub use webhooks::{Registered, Webhooks, event_example};
-pub use whatsapp::{WhatsApp, WhatsAppError};
+pub use whatsapp::{WhatsApp, WhatsAppError, WhatsAppText};
 pub use widgets::Widgets;
 
 /// The result of a use case that fails only if the store does.

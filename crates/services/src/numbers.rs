@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use offhook_domain::body;
 use offhook_domain::body::{Body as _, Change, Clearable, Id, Optional, Phone, Required, Text};
-use offhook_domain::json::{FieldError, Json, Rule};
+use offhook_domain::json::{Fault, FieldError, Json};
 use offhook_domain::{
     AccountId, AgentId, CredentialProvider, E164, FailureReason, NumberProvider, PhoneNumberId,
 };
@@ -110,7 +110,7 @@ impl Numbers {
         (provider, agent_id): (NumberProvider, Option<AgentId>),
     ) -> Result<PhoneNumber> {
         if label.chars().count() > *LABEL.end() {
-            return Err(FieldError::new("label", "longer than 120 characters").into());
+            return Err(FieldError::new("label", Fault::TooLong(*LABEL.end())).into());
         }
         if self.ctx.store.account(account).await?.is_none() {
             return Err(UseCaseError::Conflict(Refusal::NoSuchAccount(account)));
@@ -238,27 +238,16 @@ fn not_listed(provider: CredentialProvider, error: DialError) -> UseCaseError {
         (CredentialProvider::Twilio, DialError::Refused(FailureReason::Rejected)) => {
             UseCaseError::Conflict(Refusal::CredentialRefused)
         }
-        (CredentialProvider::Twilio, _) => UseCaseError::Upstream(
-            "The carrier",
-            "Twilio did not list the account's numbers, try again in a moment".to_owned(),
-        ),
-        (_, DialError::Refused(_)) => UseCaseError::Upstream(
-            "The carrier",
-            "it does not accept the account's credential".to_owned(),
-        ),
-        (_, error) => UseCaseError::Upstream("The carrier", error.to_string()),
+        (CredentialProvider::Twilio, _) => UseCaseError::Upstream(Refusal::TwilioList),
+        (_, DialError::Refused(_)) => UseCaseError::Upstream(Refusal::CarrierCredential),
+        (_, error) => UseCaseError::Upstream(Refusal::CarrierFailed(error.to_string())),
     }
 }
 
 /// Why calls to imported numbers do not come in.
 fn not_received(provider: CredentialProvider, error: DialError) -> UseCaseError {
     tracing::warn!(provider = provider.as_str(), %error, "calls to imported numbers do not come in");
-    UseCaseError::Upstream(
-        "The carrier",
-        "the numbers were imported, and calls to them do not come in yet, as it did not take this service's address: \
-         import them again"
-            .to_owned(),
-    )
+    UseCaseError::Upstream(Refusal::CallsNotReceived)
 }
 
 fn written(write: NumberWrite) -> Result<PhoneNumber> {
@@ -267,7 +256,7 @@ fn written(write: NumberWrite) -> Result<PhoneNumber> {
         NumberWrite::Absent => Err(UseCaseError::NotFound),
         NumberWrite::AlreadyOurs => Err(UseCaseError::Conflict(Refusal::NumberAlreadyOurs)),
         NumberWrite::Taken => Err(UseCaseError::Conflict(Refusal::NumberNotListed)),
-        NumberWrite::NoSuchAgent => Err(FieldError::new("agent_id", Rule::NoAgent).into()),
+        NumberWrite::NoSuchAgent => Err(FieldError::new("agent_id", Fault::NoAgent).into()),
         NumberWrite::AgentArchived => Err(UseCaseError::Conflict(Refusal::NumberOfArchived)),
         NumberWrite::Unproven => Err(UseCaseError::Conflict(Refusal::NumberUnproven)),
     }

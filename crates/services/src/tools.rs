@@ -10,7 +10,7 @@ mod tests;
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
-use offhook_domain::json::{FieldError, Json, Rule, item_path, member_path};
+use offhook_domain::json::{Fault, FieldError, Json, item_path, member_path};
 use offhook_domain::tool::{Header, TOOLS_AT_MOST, Tool};
 use offhook_domain::{AccountId, AgentConfig, E164, ToolId};
 use offhook_egress::{GuardedClient, TargetUrl};
@@ -18,7 +18,6 @@ use offhook_storage::{StoreError, ToolChange, ToolRow, mint};
 
 use crate::error::{Result, UseCaseError};
 use crate::knowledge::SEARCH;
-use crate::urls;
 use crate::{Context, Page, PageRequest, Refusal};
 
 pub(crate) use toolbox::Toolbox;
@@ -132,26 +131,19 @@ impl ToolShelf {
     /// Normalizes the URL.
     fn check(&self, tool: &mut Tool) -> Result<(), FieldError> {
         if tool.name == SEARCH {
-            let message = format!(
-                "`{SEARCH}` is how models search an agent's documents \
-                 (`config.knowledge_base.mode` `tool`): choose another name"
-            );
-            return Err(FieldError::new("name", message));
+            return Err(FieldError::new("name", Fault::ReservedTool(SEARCH)));
         }
-        schema::check(&tool.parameters)
-            .map_err(|message| FieldError::new("parameters", message))?;
+        schema::check(&tool.parameters).map_err(|fault| FieldError::new("parameters", fault))?;
         // The operator configures the URLs of integrations.
         if let (Some(http), None) = (&mut tool.http, &tool.function) {
             let target = TargetUrl::parse(&http.url, self.client.policy())
-                .map_err(|error| FieldError::new("http.url", urls::fault(&error)))?;
+                .map_err(|error| FieldError::new("http.url", error))?;
             let properties = tool.parameters.get("properties");
             let is_argument = |name: &str| properties.is_some_and(|all| all.get(name).is_some());
             let mut fixed = target.as_url().query_pairs();
             if let Some((name, _)) = fixed.find(|(name, _)| is_argument(name)) {
-                let message = format!(
-                    "names `{name}`, which the URL's query has: take it out of one of the two"
-                );
-                return Err(FieldError::new("parameters", message));
+                let fault = Fault::InQuery(name.into_owned());
+                return Err(FieldError::new("parameters", fault));
             }
             target.as_str().clone_into(&mut http.url);
         }
@@ -163,7 +155,7 @@ impl ToolShelf {
             .position(|target| !may_call(prefixes, &target.to))
         {
             let path = member_path(&item_path("transfer.targets", at), "to");
-            return Err(FieldError::new(path, Rule::Prefixes(prefixes.join(", "))));
+            return Err(FieldError::new(path, Fault::Prefixes(prefixes.join(", "))));
         }
         Ok(())
     }
@@ -192,7 +184,7 @@ impl Context {
         Ok(match missing {
             Some(at) => Err(FieldError::new(
                 item_path("config.tool_ids", at),
-                Rule::NoTool,
+                Fault::NoTool,
             )),
             None => Ok(ids),
         })

@@ -13,7 +13,7 @@ use offhook_domain::body;
 use offhook_domain::body::{
     Body as _, Change, Clearable, Form, Instant, Integer, Like, Optional, Required, Text, Word,
 };
-use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::{AccountId, DeliveryId, EndpointId, EventType, Timestamp};
 use offhook_egress::{Policy, TargetUrl};
 use offhook_signing::SigningSecret;
@@ -28,7 +28,6 @@ use uuid::Uuid;
 use crate::error::{Result, UseCaseError};
 use crate::signals::Signal;
 use crate::tail::{Followed, READ_AT_ONCE, tail};
-use crate::urls;
 use crate::{Context, Live, Page, PageRequest, Refusal, events};
 
 const ENDPOINTS_AT_MOST: i64 = 20;
@@ -96,7 +95,7 @@ fn target(policy: Policy) -> impl Form<Value = String> {
             let target = TargetUrl::parse(url, policy);
             target
                 .map(|target| target.as_str().to_owned())
-                .map_err(|error| fields.fault(name, urls::fault(&error)))
+                .map_err(|error| fields.fault(name, error))
         },
     )
 }
@@ -106,10 +105,10 @@ fn since(now: Timestamp) -> impl Fn(&mut Fields<'_>, &str) -> Result<Timestamp, 
     move |fields, name| {
         let since = Instant.read(fields, name)?;
         if since < now.minus(RECOVER_AT_MOST) {
-            return Err(fields.fault(name, "must be within the last 14 days"));
+            return Err(fields.fault(name, Fault::TooOld));
         }
         match since > now {
-            true => Err(fields.fault(name, "must not be in the future")),
+            true => Err(fields.fault(name, Fault::Future)),
             false => Ok(since),
         }
     }

@@ -4,7 +4,7 @@ use offhook_boxed::boxed;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use offhook_domain::json::{FieldError, Fields, Json, item_path};
+use offhook_domain::json::{Fault, FieldError, Fields, Json, item_path};
 use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime};
 use offhook_storage::{Agent, WidgetSettings};
 use reqwest::Url;
@@ -76,20 +76,19 @@ fn check(agent: &Agent, enabled: bool) -> Result<()> {
 fn read(body: &Json) -> Result<WidgetSettings, FieldError> {
     let mut fields = Fields::of(body, "")?;
     let enabled = fields.optional_bool("enabled")?;
-    let enabled = enabled.ok_or_else(|| fields.fault("enabled", "is required"))?;
+    let enabled = enabled.ok_or_else(|| fields.fault("enabled", Fault::Required))?;
     let listed = fields.optional_array("allowed_origins", 0..=MAX_ORIGINS)?;
     let mut origins: Vec<String> = Vec::new();
     for (at, item) in listed.unwrap_or_default().iter().enumerate() {
         let path = item_path("allowed_origins", at);
-        let origin = origin(item).map_err(|message| FieldError::new(&path, message))?;
+        let origin = origin(item).map_err(|fault| FieldError::new(&path, fault))?;
         if origins.contains(&origin) {
-            return Err(FieldError::new(&path, "is there twice"));
+            return Err(FieldError::new(&path, Fault::ThereTwice));
         }
         origins.push(origin);
     }
     if enabled && origins.is_empty() {
-        let message = "must name at least one origin while the widget is enabled";
-        return Err(fields.fault("allowed_origins", message));
+        return Err(fields.fault("allowed_origins", Fault::NoOrigin));
     }
     let range = 1..=MOST_SESSIONS_PER_MINUTE;
     let per_minute = fields.optional_integer("max_sessions_per_minute", range)?;
@@ -108,27 +107,25 @@ fn small(number: i64) -> i32 {
 }
 
 /// An origin as browsers write it in `Origin`: any other form would never match.
-fn origin(item: &Json) -> Result<String, String> {
-    let form = "must be an origin such as https://www.example.com, without a path";
-    let text = item.as_str().ok_or(form)?;
+fn origin(item: &Json) -> Result<String, Fault> {
+    let text = item.as_str().ok_or(Fault::Origin)?;
     if text.len() > ORIGIN_CHARS {
-        return Err(format!("longer than {ORIGIN_CHARS} characters"));
+        return Err(Fault::TooLong(ORIGIN_CHARS));
     }
-    let url = Url::parse(text).map_err(|_| form)?;
+    let url = Url::parse(text).map_err(|_| Fault::Origin)?;
     let secure = match url.scheme() {
         "https" => true,
         "http" => is_loopback(&url),
-        _ => return Err(form.to_owned()),
+        _ => return Err(Fault::Origin),
     };
     if !secure {
-        return Err("must begin with https://; http:// is for localhost alone".to_owned());
+        return Err(Fault::OriginHttps);
     }
     // Browsers never send a host that is not a single host name.
     let host = url.host_str().unwrap_or_default();
     let labels = host.strip_suffix('.').unwrap_or(host);
     if labels.contains('*') || labels.split('.').any(str::is_empty) {
-        let named = "must name one host, such as https://www.example.com: there is no wildcard";
-        return Err(named.to_owned());
+        return Err(Fault::OriginHost);
     }
     let written = url.origin().ascii_serialization();
     let has_more = url.path() != "/"
@@ -137,10 +134,10 @@ fn origin(item: &Json) -> Result<String, String> {
         || !url.username().is_empty()
         || url.password().is_some();
     if has_more {
-        return Err(form.to_owned());
+        return Err(Fault::Origin);
     }
     if written != text {
-        return Err(format!("must be written as browsers do: {written}"));
+        return Err(Fault::OriginAs(written));
     }
     Ok(written)
 }

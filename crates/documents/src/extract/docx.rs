@@ -2,12 +2,12 @@
 
 use std::io::{Cursor, Read as _};
 
+use offhook_domain::DocumentFault;
 use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
 use zip::ZipArchive;
 
-use super::{Unreadable, too_long};
 use crate::MAX_TEXT_BYTES;
 
 /// The archive member with the text.
@@ -22,45 +22,35 @@ const MAX_RATIO: u64 = 200;
 /// Below this size every ratio is allowed.
 const SMALL: u64 = 1024 * 1024;
 
-const BROKEN: Unreadable = Unreadable::new(
-    "The Word document could not be read: open it, save it as .docx anew, and send that.",
-);
-
-const BOMB: Unreadable = Unreadable::new(
-    "The Word document unpacks to far more than a text of its size: save its text in a new document and send that.",
-);
-
-pub(super) fn text(content: &[u8]) -> Result<String, Unreadable> {
+pub(super) fn text(content: &[u8]) -> Result<String, DocumentFault> {
     if content.starts_with(&[0xd0, 0xcf, 0x11, 0xe0]) {
-        return Err(Unreadable::new(
-            "The Word document is in the old .doc format or protected by a password: save it as .docx without one.",
-        ));
+        return Err(DocumentFault::OldWord);
     }
-    let mut archive = ZipArchive::new(Cursor::new(content)).map_err(|_| BROKEN)?;
-    let part = archive.by_name(BODY).map_err(|_| BROKEN)?;
+    let mut archive = ZipArchive::new(Cursor::new(content)).map_err(|_| DocumentFault::Word)?;
+    let part = archive.by_name(BODY).map_err(|_| DocumentFault::Word)?;
     // The archive may lie about the size, so the output is counted too.
     let most = MAX_XML_BYTES.min((part.compressed_size() * MAX_RATIO).max(SMALL));
     if part.size() > most {
-        return Err(BOMB);
+        return Err(DocumentFault::WordBomb);
     }
     let mut xml = Vec::new();
     part.take(most + 1)
         .read_to_end(&mut xml)
-        .map_err(|_| BROKEN)?;
+        .map_err(|_| DocumentFault::Word)?;
     if xml.len() as u64 > most {
-        return Err(BOMB);
+        return Err(DocumentFault::WordBomb);
     }
-    let xml = String::from_utf8(xml).map_err(|_| BROKEN)?;
+    let xml = String::from_utf8(xml).map_err(|_| DocumentFault::Word)?;
     paragraphs(&xml)
 }
 
 /// The text runs of the body; paragraphs and rows end lines. Only the five entities of XML itself are resolved.
-fn paragraphs(xml: &str) -> Result<String, Unreadable> {
+fn paragraphs(xml: &str) -> Result<String, DocumentFault> {
     let mut reader = Reader::from_str(xml);
     let mut text = String::new();
     let mut in_run = false;
     loop {
-        match reader.read_event().map_err(|_| BROKEN)? {
+        match reader.read_event().map_err(|_| DocumentFault::Word)? {
             Event::Eof => return Ok(text),
             Event::Start(tag) => in_run = tag.local_name().as_ref() == "t",
             Event::Empty(tag) => match tag.local_name().as_ref() {
@@ -89,7 +79,7 @@ fn paragraphs(xml: &str) -> Result<String, Unreadable> {
             _ => {}
         }
         if text.len() > MAX_TEXT_BYTES {
-            return Err(too_long());
+            return Err(DocumentFault::TooLong);
         }
     }
 }

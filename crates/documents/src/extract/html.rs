@@ -2,8 +2,8 @@
 
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 
-use super::{Unreadable, too_long};
 use crate::MAX_TEXT_BYTES;
+use offhook_domain::DocumentFault;
 
 /// Elements with invisible content.
 const HIDDEN: [&[u8]; 9] = [
@@ -65,7 +65,7 @@ const LINES: [&[u8]; 24] = [
     b"tr",
 ];
 
-pub(super) fn text(html: &str) -> Result<String, Unreadable> {
+pub(super) fn text(html: &str) -> Result<String, DocumentFault> {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
     let mut page = Page::default();
@@ -79,7 +79,7 @@ pub(super) fn text(html: &str) -> Result<String, Unreadable> {
             _ => {}
         }
         if page.text.len() > MAX_TEXT_BYTES {
-            return Err(too_long());
+            return Err(DocumentFault::TooLong);
         }
     }
     page.text.push('\n');

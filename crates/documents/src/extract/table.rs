@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use csv::{ReaderBuilder, StringRecord};
 
-use super::{Unreadable, too_long};
 use crate::MAX_TEXT_BYTES;
+use offhook_domain::DocumentFault;
 
 /// Column delimiters; the most frequent one in the first line is used.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
-pub(super) fn text(content: &str) -> Result<String, Unreadable> {
+pub(super) fn text(content: &str) -> Result<String, DocumentFault> {
     let first = content.lines().next().unwrap_or_default().as_bytes();
     let count = |delimiter: &u8| first.iter().filter(|byte| *byte == delimiter).count();
     // `max_by_key` returns the last maximum, and the comma must win a tie.
@@ -19,15 +19,14 @@ pub(super) fn text(content: &str) -> Result<String, Unreadable> {
         .delimiter(delimiter.copied().unwrap_or(b','))
         .flexible(true)
         .from_reader(content.as_bytes());
-    let broken =
-        |_| Unreadable::new("The table could not be read: check its quotes and separators.");
+    let broken = |_| DocumentFault::Table;
     let names = rows.headers().map_err(broken)?.clone();
     let mut text = String::new();
     let mut row = StringRecord::new();
     while rows.read_record(&mut row).map_err(broken)? {
         line(&names, &row, &mut text);
         if text.len() > MAX_TEXT_BYTES {
-            return Err(too_long());
+            return Err(DocumentFault::TooLong);
         }
     }
     if text.is_empty() {

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use super::{Body, Form, Shape};
 use crate::agent::Vocabulary;
 use crate::config::is_bcp47_shape;
-use crate::json::{Fault, FieldError, Fields, Json, Result, Rule, item_path};
+use crate::json::{Fault, FieldError, Fields, Json, Result, item_path};
 use crate::{E164, E164Error, Timestamp};
 
 /// Defines forms that have a rule.
@@ -84,7 +84,7 @@ forms! {
     Name(usize): String, |most| text(*most, false), |fields, name| {
         let text = fields.required_string(name, 1..=*most)?;
         match text.trim().is_empty() {
-            true => Err(fields.fault(name, Rule::Blank)),
+            true => Err(fields.fault(name, Fault::Blank)),
             false => Ok(text.to_owned()),
         }
     };
@@ -93,7 +93,7 @@ forms! {
         let tag = fields.required_string(name, 0..=*most)?;
         match is_bcp47_shape(tag) {
             true => Ok(tag.to_owned()),
-            false => Err(fields.fault(name, Rule::Language)),
+            false => Err(fields.fault(name, Fault::Language)),
         }
     };
     /// A number in this range. -0 would not survive a round trip through its text, so it becomes 0.
@@ -115,8 +115,8 @@ forms! {
             let fault = |fault: Fault| FieldError::new(item_path(&path, at), fault);
             let uuid = item.as_str().filter(|text| text.len() == 36);
             let uuid = uuid.and_then(|text| uuid::Uuid::try_parse(text).ok());
-            let uuid = uuid.ok_or_else(|| fault("must be a UUID (8-4-4-4-12 hexadecimal digits)".into()))?;
-            seen.insert(uuid).then_some(uuid).ok_or_else(|| fault(Rule::Twice.into()))
+            let uuid = uuid.ok_or_else(|| fault(Fault::WholeUuid))?;
+            seen.insert(uuid).then_some(uuid).ok_or_else(|| fault(Fault::Twice))
         };
         items.iter().enumerate().map(read).collect()
     };
@@ -170,7 +170,7 @@ forms_of! {
     /// An id: a UUID.
     Id<T: FromStr>, Shape::Uuid, |fields, name| {
         let text = fields.required_string(name, 0..=64)?;
-        text.parse().map_err(|_| fields.fault(name, Rule::Uuid))
+        text.parse().map_err(|_| fields.fault(name, Fault::Uuid))
     };
     /// An object with known members.
     Nested<T: Section>, Shape::Section(T::members()), |fields, name| {

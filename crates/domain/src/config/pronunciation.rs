@@ -2,7 +2,7 @@
 
 use super::Pronunciation;
 use super::read::{NAME, list};
-use crate::json::{FieldError, Fields, Result, Rule, item_path, member_path};
+use crate::json::{Fault, FieldError, Fields, Result, item_path, member_path};
 
 const MOST: usize = 200;
 
@@ -11,11 +11,10 @@ pub(super) fn pronunciation(fields: &mut Fields<'_>, name: &str) -> Result<Vec<P
     for (at, rule) in rules.iter().enumerate() {
         let path = member_path(&item_path(&fields.path_of(name), at), "term");
         if rule.term.trim().is_empty() {
-            return Err(FieldError::new(path, Rule::Blank));
+            return Err(FieldError::new(path, Fault::Blank));
         }
         if rules[..at].iter().any(|earlier| shadows(earlier, rule)) {
-            let message = "appears more than once: the first one would always count";
-            return Err(FieldError::new(path, message));
+            return Err(FieldError::new(path, Fault::Shadowed));
         }
     }
     Ok(rules)

@@ -5,9 +5,7 @@ use std::ops::RangeInclusive;
 use super::template::is_variable_name;
 use super::{AgentConfig, CallingHours, ConfigWrite, DynamicVariable, ModelRef, TimeOfDay};
 use crate::body::Body as _;
-use crate::json::{
-    Fault, FieldError, Fields, Json, Result, Rule, check_string, item_path, member_path,
-};
+use crate::json::{Fault, FieldError, Fields, Json, Result, check_string, item_path, member_path};
 use crate::metadata::check_scalar;
 
 pub(super) const NAME: RangeInclusive<usize> = 1..=200;
@@ -56,7 +54,7 @@ pub(super) fn fallback_voices(
     let read = |(provider, voice): &(String, Json)| {
         let fault = |fault: Fault| FieldError::new(member_path(&path, provider), fault);
         if !NAME.contains(&provider.chars().count()) {
-            return Err(fault("a provider's name has 1 to 200 characters".into()));
+            return Err(fault(Fault::ProviderName));
         }
         let voice = check_string(voice, &NAME).map_err(fault)?;
         Ok((provider.clone(), voice.to_owned()))
@@ -73,13 +71,11 @@ pub(super) fn dynamic_variables(
     let read = |(name, variable): &(String, Json)| {
         let path = member_path(&path, name);
         if !is_variable_name(name) {
-            let message =
-                "a variable's name has 1 to 64 characters, no braces and no space around it";
-            return Err(FieldError::new(path, message));
+            return Err(FieldError::new(path, Fault::VariableName));
         }
         let mut fields = Fields::of(variable, &path)?;
         let default = fields.present("default").unwrap_or(&Json::Null);
-        check_scalar(default).map_err(|message| fields.fault("default", message))?;
+        check_scalar(default).map_err(|fault| fields.fault("default", fault))?;
         fields.finish()?;
         Ok(DynamicVariable {
             name: name.clone(),
@@ -115,9 +111,9 @@ fn days(fields: &mut Fields<'_>) -> Result<Vec<u8>> {
             .as_i64()
             .and_then(|day| u8::try_from(day).ok())
             .filter(|day| (1..=7).contains(day))
-            .ok_or_else(|| fault("must be an integer from 1 (Monday) to 7".into()))?;
+            .ok_or_else(|| fault(Fault::Weekday))?;
         if days.contains(&day) {
-            return Err(fault(Rule::Twice.into()));
+            return Err(fault(Fault::Twice));
         }
         days.push(day);
     }
@@ -127,15 +123,14 @@ fn days(fields: &mut Fields<'_>) -> Result<Vec<u8>> {
 fn time_of_day(fields: &mut Fields<'_>, name: &str) -> Result<TimeOfDay> {
     let text = fields.required_string(name, 0..=usize::MAX)?;
     text.parse()
-        .map_err(|_| fields.fault(name, Rule::TimeOfDay))
+        .map_err(|_| fields.fault(name, Fault::TimeOfDay))
 }
 
 /// A text with `{{variables}}`; empty by default.
 pub(super) fn template(fields: &mut Fields<'_>, name: &str, chars: usize) -> Result<String> {
     let text = fields.optional_string(name, 0..=chars)?.unwrap_or_default();
     if text.matches("{{").count() > MAX_PLACEHOLDERS {
-        let message = format!("more than {MAX_PLACEHOLDERS} `{{{{`");
-        return Err(fields.fault(name, message));
+        return Err(fields.fault(name, Fault::Placeholders(MAX_PLACEHOLDERS)));
     }
     Ok(text.to_owned())
 }
@@ -144,7 +139,7 @@ pub(super) fn sample_rate(fields: &mut Fields<'_>, name: &str) -> Result<Option<
     match fields.present(name).map(Json::as_i64) {
         None => Ok(None),
         Some(Some(rate @ (8_000 | 16_000 | 24_000))) => Ok(Some(rate)),
-        Some(_) => Err(fields.fault(name, "must be 8000, 16000 or 24000")),
+        Some(_) => Err(fields.fault(name, Fault::SampleRate)),
     }
 }
 
@@ -153,11 +148,10 @@ pub(super) fn settings(fields: &mut Fields<'_>, name: &str) -> Result<Json> {
         return Ok(Json::Object(Vec::new()));
     };
     if settings.as_object().is_none() {
-        return Err(fields.fault(name, "must be an object"));
+        return Err(fields.fault(name, Fault::NotObject));
     }
     if settings.to_compact().len() > MAX_SETTINGS_BYTES {
-        let message = format!("larger than {MAX_SETTINGS_BYTES} bytes of compact JSON");
-        return Err(fields.fault(name, message));
+        return Err(fields.fault(name, Fault::JsonBytes(MAX_SETTINGS_BYTES)));
     }
     Ok(settings.clone())
 }
@@ -182,9 +176,9 @@ fn members<'a>(fields: &mut Fields<'a>, name: &str, most: usize) -> Result<&'a [
     };
     let members = value
         .as_object()
-        .ok_or_else(|| fields.fault(name, "must be an object"))?;
+        .ok_or_else(|| fields.fault(name, Fault::NotObject))?;
     if members.len() > most {
-        return Err(fields.fault(name, format!("more than {most} members")));
+        return Err(fields.fault(name, Fault::TooManyMembers(most)));
     }
     Ok(members)
 }

@@ -3,7 +3,8 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::{Fault, FieldError, Json, Result, Rule, member_path};
+use super::{Fault, FieldError, Json, Result, member_path};
+use crate::messages::Choices;
 
 /// The unread members of an object.
 #[derive(Debug)]
@@ -110,7 +111,7 @@ impl<'a> Fields<'a> {
         };
         match word.parse() {
             Ok(value) => Ok(Some(value)),
-            Err(_) => Err(self.fault(name, Rule::Choice(choices()))),
+            Err(_) => Err(self.fault(name, Fault::Choice(Choices(choices())))),
         }
     }
 
@@ -208,7 +209,7 @@ pub(crate) fn check_string<'a>(
     let text = value.as_str().ok_or(Fault::NotText)?;
     // The parser rejects it, but a value built here may contain it.
     if text.contains('\0') {
-        return Err(Fault::Own("must not contain U+0000".to_owned()));
+        return Err(Fault::Zero);
     }
     match check_size(text.chars().count(), chars) {
         Size::Fits => Ok(text),

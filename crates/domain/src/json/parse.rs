@@ -8,12 +8,7 @@ use std::collections::HashSet;
 
 use serde::de::IgnoredAny;
 
-use super::{FieldError, Json, JsonError, MAX_DEPTH, item_path, member_path};
-
-/// The fault of a string that is not valid Unicode.
-const HALF_A_PAIR: &str =
-    "contains half of a surrogate pair: \\ud800 to \\udbff must be followed by \\udc00 to \\udfff";
-const HALF_A_PAIR_IN_A_NAME: &str = "a member's name contains half of a surrogate pair";
+use super::{Fault, FieldError, Json, JsonError, MAX_DEPTH, item_path, member_path};
 
 pub(super) fn parse(bytes: &[u8]) -> Result<Json, JsonError> {
     let text = std::str::from_utf8(bytes).map_err(|_| JsonError::NotJson)?;
@@ -55,9 +50,9 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    fn fault(&mut self, path: impl FnOnce() -> String, message: &str) {
+    fn fault(&mut self, path: impl FnOnce() -> String, fault: Fault) {
         if self.fault.is_none() {
-            self.fault = Some(FieldError::new(path(), message));
+            self.fault = Some(FieldError::new(path(), fault));
         }
     }
 
@@ -74,7 +69,7 @@ impl Cutter<'_> {
     fn value(&mut self, place: &Place<'_>, depth: usize) -> Result<Json, JsonError> {
         match self.next_token() {
             Some(b'{' | b'[') if depth == MAX_DEPTH => {
-                self.fault(String::new, "nested deeper than 64 levels");
+                self.fault(String::new, Fault::TooDeep(MAX_DEPTH));
                 self.skip_nested()?;
                 Ok(Json::Null)
             }
@@ -83,9 +78,9 @@ impl Cutter<'_> {
             Some(b'"') => {
                 let text = self.string()?;
                 match &text {
-                    None => self.fault(|| place.path(), HALF_A_PAIR),
+                    None => self.fault(|| place.path(), Fault::HalfPair),
                     Some(text) if text.contains('\0') => {
-                        self.fault(|| place.path(), "must not contain U+0000");
+                        self.fault(|| place.path(), Fault::Zero);
                     }
                     Some(_) => {}
                 }
@@ -101,9 +96,9 @@ impl Cutter<'_> {
         while self.next_token() == Some(b'"') {
             let name = self.string()?;
             match &name {
-                None => self.fault(|| place.path(), HALF_A_PAIR_IN_A_NAME),
+                None => self.fault(|| place.path(), Fault::HalfPairInName),
                 Some(name) if name.contains('\0') => {
-                    self.fault(|| place.path(), "a member's name contains U+0000");
+                    self.fault(|| place.path(), Fault::ZeroInName);
                 }
                 Some(_) => {}
             }
@@ -114,10 +109,7 @@ impl Cutter<'_> {
         self.at += 1;
         let mut seen = HashSet::with_capacity(members.len());
         if let Some((name, _)) = members.iter().find(|(name, _)| !seen.insert(name.as_str())) {
-            self.fault(
-                || Place::Member(place, name).path(),
-                "appears more than once",
-            );
+            self.fault(|| Place::Member(place, name).path(), Fault::Twice);
         }
         Ok(Json::Object(members))
     }

@@ -4,9 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::{HIDDEN, Header, HttpMethod, HttpRequest, Tool, ToolKind, TransferTarget};
 use crate::E164;
-use crate::json::{
-    Fault, FieldError, Fields, Json, Result, Rule, check_string, item_path, member_path,
-};
+use crate::json::{Fault, FieldError, Fields, Json, Result, check_string, item_path, member_path};
 
 const NAME_CHARS: RangeInclusive<usize> = 1..=64;
 const DESCRIPTION: RangeInclusive<usize> = 1..=1_024;
@@ -42,15 +40,11 @@ pub(super) fn tool(json: &Json, kept: &[Header]) -> Result<(Tool, Vec<Header>)> 
     let mut fields = Fields::of(json, "")?;
     let name = fields.required_string("name", 1..=usize::MAX)?;
     let name = identifier(name)
-        .ok_or_else(|| {
-            let message =
-                "must be a lower-case letter, then up to 63 lower-case letters, digits or `_`";
-            fields.fault("name", message)
-        })?
+        .ok_or_else(|| fields.fault("name", Fault::ToolName))?
         .to_owned();
     let description = fields.required_string("description", DESCRIPTION)?;
     if description.trim().is_empty() {
-        return Err(fields.fault("description", Rule::Blank));
+        return Err(fields.fault("description", Fault::Blank));
     }
     let kind = fields
         .optional_choice::<ToolKind>("kind", ToolKind::choices)?
@@ -63,12 +57,12 @@ pub(super) fn tool(json: &Json, kept: &[Header]) -> Result<(Tool, Vec<Header>)> 
         ("transfer", ToolKind::Transfer, transfer.is_some()),
     ] {
         if (kind == of) != given {
-            let message = if given {
-                format!("goes with the kind `{of}` alone")
+            let fault = if given {
+                Fault::OfKind
             } else {
-                format!("is required with the kind `{of}`")
+                Fault::RequiredOfKind
             };
-            return Err(fields.fault(name, message));
+            return Err(fields.fault(name, fault(of.as_str())));
         }
     }
     let targets = transfer.map(targets).transpose()?;
@@ -95,16 +89,16 @@ pub(super) fn tool(json: &Json, kept: &[Header]) -> Result<(Tool, Vec<Header>)> 
 
 pub(super) fn merged(old: &Tool, patch: &Json, kept: &[Header]) -> Result<(Tool, Vec<Header>)> {
     let Some(changes) = patch.as_object() else {
-        return Err(FieldError::new("", "must be an object"));
+        return Err(FieldError::new("", Fault::NotObject));
     };
     for name in ["id", "created_at", "updated_at"] {
         if patch.get(name).is_some() {
-            return Err(FieldError::new(name, "is read-only"));
+            return Err(FieldError::new(name, Fault::ReadOnly));
         }
     }
     for name in ["name", "description", "kind"] {
         if matches!(patch.get(name), Some(Json::Null)) {
-            return Err(FieldError::new(name, Rule::Null));
+            return Err(FieldError::new(name, Fault::Null));
         }
     }
     // Derived parameters are derived again.
@@ -131,7 +125,7 @@ pub(super) fn merged(old: &Tool, patch: &Json, kept: &[Header]) -> Result<(Tool,
         .iter()
         .find(|(name, value)| *value == Json::Null && old.to_json().get(name).is_none())
     {
-        return Err(FieldError::new(member_path("", name), "unknown field"));
+        return Err(FieldError::new(member_path("", name), Fault::Unknown));
     }
     let (mut changed, values) = tool(&before.merge_patch(patch), kept)?;
     changed.function.clone_from(&old.function);
@@ -188,14 +182,13 @@ fn parameters_of(
         (_, None) => Ok(own),
         (ToolKind::Http | ToolKind::EndCall, Some(given)) => match given {
             Json::Object(_) => Ok(given.clone()),
-            _ => Err(fields.fault("parameters", "must be an object: a JSON Schema")),
+            _ => Err(fields.fault("parameters", Fault::Schema)),
         },
         (ToolKind::Transfer | ToolKind::Dtmf, Some(given)) => {
             if given.canonical() == own.canonical() {
                 return Ok(own);
             }
-            let message = format!("follows from the kind `{kind}`: leave it out");
-            Err(fields.fault("parameters", message))
+            Err(fields.fault("parameters", Fault::Derived(kind.as_str())))
         }
     }
 }
@@ -264,40 +257,34 @@ fn headers(fields: &mut Fields<'_>, kept: &[Header]) -> Result<Vec<Header>> {
     let path = fields.path_of("headers");
     let members = value
         .as_object()
-        .ok_or_else(|| FieldError::new(path.as_str(), "must be an object"))?;
+        .ok_or_else(|| FieldError::new(path.as_str(), Fault::NotObject))?;
     if members.len() > MAX_HEADERS {
-        let message = format!("more than {MAX_HEADERS} members");
-        return Err(FieldError::new(path.as_str(), message));
+        return Err(FieldError::new(path, Fault::TooManyMembers(MAX_HEADERS)));
     }
     let mut values: Vec<Header> = Vec::with_capacity(members.len());
     for (name, value) in members {
-        let fault = |message: &str| FieldError::new(member_path(&path, name), message);
+        let fault = |fault: Fault| FieldError::new(member_path(&path, name), fault);
         check_header_name(name).map_err(fault)?;
         if values
             .iter()
             .any(|(other, _)| other.eq_ignore_ascii_case(name))
         {
-            return Err(fault(
-                "appears more than once: the case of a header's name does not count",
-            ));
+            return Err(fault(Fault::HeaderTwice));
         }
-        let value = check_string(value, &HEADER_VALUE)
-            .map_err(|wrong| FieldError::new(member_path(&path, name), wrong))?;
+        let value = check_string(value, &HEADER_VALUE).map_err(fault)?;
         let value = if value == HIDDEN {
             let known = kept
                 .iter()
                 .find(|(other, _)| other.eq_ignore_ascii_case(name));
-            known.map(|(_, value)| value.as_str()).ok_or_else(|| {
-                fault("`***` stands for a stored value, and there is none: send the value")
-            })?
+            known
+                .map(|(_, value)| value.as_str())
+                .ok_or_else(|| fault(Fault::NothingHidden))?
         } else {
             value
         };
         let is_visible = |c: char| matches!(c, ' '..='~');
         if !value.chars().all(is_visible) || value.trim() != value {
-            return Err(fault(
-                "must be printable ASCII without a space at either end",
-            ));
+            return Err(fault(Fault::Trimmed));
         }
         values.push((name.clone(), value.to_owned()));
     }
@@ -305,13 +292,13 @@ fn headers(fields: &mut Fields<'_>, kept: &[Header]) -> Result<Vec<Header>> {
 }
 
 /// A token of RFC 9110 that the service does not set itself.
-fn check_header_name(name: &str) -> Result<(), &'static str> {
+fn check_header_name(name: &str) -> Result<(), Fault> {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     if !NAME_CHARS.contains(&name.len()) || !name.bytes().all(is_token) {
-        return Err("must be a header's name of at most 64 characters");
+        return Err(Fault::HeaderName);
     }
     if OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-        return Err("is written by the service: leave it out");
+        return Err(Fault::OwnHeader);
     }
     Ok(())
 }
@@ -326,10 +313,10 @@ fn targets(mut fields: Fields<'_>) -> Result<Vec<TransferTarget>> {
         let mut fields = Fields::of(item, &item_path(&path, at))?;
         let name = fields.required_string("name", NAME_CHARS)?.to_owned();
         if name.trim().is_empty() {
-            return Err(fields.fault("name", Rule::Blank));
+            return Err(fields.fault("name", Fault::Blank));
         }
         if targets.iter().any(|target| target.name == name) {
-            return Err(fields.fault("name", Rule::Twice));
+            return Err(fields.fault("name", Fault::Twice));
         }
         let to = fields.required_string("to", 1..=64)?;
         let to: E164 = to

@@ -4,9 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use offhook_egress::{
-    Failure, GuardedClient, Policy, TargetUrl, TargetUrlError, client_config, is_blocked,
-};
+use offhook_domain::json::UrlFault;
+use offhook_egress::{Failure, GuardedClient, Policy, TargetUrl, client_config, is_blocked};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use reqwest::Method;
 use rustls::ServerConfig;
@@ -83,12 +82,9 @@ async fn a_target_read_under_a_laxer_policy_is_refused_before_the_connection() {
     let (listener, address) = listener().await;
     let client = GuardedClient::new(Policy::default()).unwrap();
     for (text, fault) in [
-        (format!("http://{address}/"), TargetUrlError::Scheme),
-        (
-            format!("https://{address}/"),
-            TargetUrlError::AddressLiteral,
-        ),
-        ("https://localhost/".to_owned(), TargetUrlError::LocalName),
+        (format!("http://{address}/"), UrlFault::Scheme),
+        (format!("https://{address}/"), UrlFault::AddressLiteral),
+        ("https://localhost/".to_owned(), UrlFault::LocalName),
     ] {
         let request = client.request(Method::POST, &target(&text));
         assert_eq!(request.err(), Some(fault), "{text}");

@@ -1,6 +1,7 @@
 //! The syntax of targets.
 
-use offhook_egress::{MAX_URL_CHARACTERS, Policy, TargetUrl, TargetUrlError as Fault};
+use offhook_domain::json::UrlFault as Fault;
+use offhook_egress::{MAX_URL_CHARACTERS, Policy, TargetUrl};
 use proptest::prelude::*;
 
 const PUBLIC: Policy = Policy {

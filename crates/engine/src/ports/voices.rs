@@ -1,7 +1,7 @@
 //! The voice libraries of providers.
 
 use async_trait::async_trait;
-use offhook_domain::{VoiceList, VoiceProvider};
+use offhook_domain::{VoiceList, VoiceProvider, messages};
 
 /// A provider's list of voices.
 #[async_trait]
@@ -36,25 +36,31 @@ pub struct SharedVoice {
     pub name: String,
 }
 
+messages! { stored
 /// Why a provider failed. It never shows the provider's answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VoiceLibraryError {
     /// No complete answer came.
-    #[error("the provider cannot be reached")]
-    Unreachable,
-    /// The provider refused with this status.
-    #[error("the provider answered with {0}")]
-    Refused(u16),
-    /// The answer is malformed.
-    #[error("the provider's answer is not of its form: {0}")]
-    Malformed(&'static str),
-    /// The provider's shared library does not have this voice.
-    #[error("the provider shares no such voice")]
-    NotShared,
-    /// The credential contains characters that an HTTP header cannot carry.
-    #[error("the credential holds characters that no HTTP header can carry")]
-    Credential,
+    Unreachable => "the provider cannot be reached", "no se puede llegar al proveedor";
+    Refused(status: u16) => "the provider answered with {status}", "el proveedor respondió con {status}";
+    Malformed(fault: VoiceAnswerFault) => "the provider's answer is not of its form: {fault}",
+        "la respuesta del proveedor no tiene su forma: {fault}";
+    NotShared => "the provider shares no such voice", "el proveedor no comparte esa voz";
+    Credential => "the credential holds characters that no HTTP header can carry",
+        "la credencial tiene caracteres que ningún encabezado HTTP puede llevar";
     /// The workspace has reached its maximum number of voices.
-    #[error("the workspace at the provider has no room for another voice")]
-    Full,
-}
+    Full => "the workspace at the provider has no room for another voice",
+        "el espacio de trabajo del proveedor no tiene lugar para otra voz";
+}}
+
+messages! { stored
+/// What is wrong with a provider's answer.
+#[derive(Copy)]
+pub enum VoiceAnswerFault {
+    NoPath => "no such path", "no existe esa ruta";
+    NotJson => "it is not the JSON that it should be", "no es el JSON que debería ser";
+    OtherVoice => "it names another voice", "nombra otra voz";
+    PageNotJson => "a page is not the JSON that it should be", "una página no es el JSON que debería ser";
+    PageTooLarge => "a page is too large", "una página es demasiado grande";
+    Endless => "the list does not end", "la lista no termina";
+    Cut => "the list goes on and does not say where", "la lista continúa y no dice dónde";
+}}

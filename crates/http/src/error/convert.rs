@@ -49,13 +49,13 @@ impl From<UseCaseError> for ApiError {
             UseCaseError::AgentDisabled(refusal) => refused(Code::AgentDisabled, refusal),
             UseCaseError::AgentNotFound => Code::AgentNotFound
                 .error("`agent_id`: no agent of this account has this id"),
-            UseCaseError::PlanLimit(said) => Code::PlanLimit.error(said),
+            UseCaseError::PlanLimit(refusal) => refused(Code::PlanLimit, refusal),
             UseCaseError::PaymentRequired(what) => Code::PaymentRequired
                 .error(format!("The account's credits do not cover {what}.")),
             UseCaseError::KeyBudgetExhausted => Code::KeyBudgetExhausted
                 .error("The monthly credit budget of this key does not cover this call."),
-            UseCaseError::RateLimited(said, seconds) => {
-                Code::RateLimitExceeded.error(said).retry_after(seconds)
+            UseCaseError::RateLimited(refusal, seconds) => {
+                refused(Code::RateLimitExceeded, refusal).retry_after(seconds)
             }
             UseCaseError::IdempotencyConflict => Code::IdempotencyConflict
                 .error("This Idempotency-Key was used with another body in the last 24 hours."),
@@ -66,7 +66,10 @@ impl From<UseCaseError> for ApiError {
                 "Send the session's token as `Authorization: Bearer <token>`. It opens its own session alone, for four \
                  hours.",
             ),
-            UseCaseError::Upstream(who, cause) => upstream(who, cause),
+            UseCaseError::Upstream(refusal) => {
+                let cause = refusal.to_string();
+                refused(Code::UpstreamError, refusal).because(cause)
+            }
             UseCaseError::UpstreamUnreachable => Code::UpstreamUnreachable
                 .error("The phone network cannot be reached at the moment. Nothing was dialed.")
                 .because("the carrier is known to be down"),
@@ -123,13 +126,6 @@ fn refused(code: Code, refusal: Refusal) -> ApiError {
         refusal: Some(Box::new(refusal)),
         ..code.error(message)
     }
-}
-
-/// An external service failed while the client waited. The message is ours and holds nothing of the service's
-/// response. The service may have acted without confirming it.
-fn upstream(who: &str, cause: String) -> ApiError {
-    let message = format!("{who} did not do its part: {cause}. Nothing was changed here.");
-    Code::UpstreamError.error(message).because(cause)
 }
 
 /// The rules write clauses, which become sentences. A message that begins with a field's path stays unchanged.

@@ -5,7 +5,7 @@ use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
 use actix_web::web::Bytes;
 use futures_util::stream;
-use offhook_domain::{FieldError, Json};
+use offhook_domain::json::{Fault, FieldError, Json};
 use offhook_services::BatchBody;
 
 use super::body::{FromBody, Optional, bytes_up_to, invalid_json, parse};
@@ -71,7 +71,7 @@ async fn form(bytes: Vec<u8>, boundary: String) -> Result<BatchBody, ApiError> {
         let name = field.name().unwrap_or_default().to_owned();
         let taken = members.iter().any(|(known, _)| *known == name);
         if taken || (name == FILE && file.is_some()) {
-            return Err(FieldError::new(name, "is given more than once").into());
+            return Err(FieldError::new(name, Fault::GivenTwice).into());
         }
         let content = field.bytes().await.map_err(malformed)?;
         if name == FILE {
@@ -80,11 +80,11 @@ async fn form(bytes: Vec<u8>, boundary: String) -> Result<BatchBody, ApiError> {
         }
         let text = std::str::from_utf8(&content).ok();
         let Some(text) = text.filter(|text| !text.contains('\0')) else {
-            return Err(FieldError::new(name, "must be UTF-8 without U+0000").into());
+            return Err(FieldError::new(name, Fault::PlainUtf8).into());
         };
         members.push((name, Json::String(text.to_owned())));
     }
-    let file = file.ok_or_else(|| FieldError::new(FILE, "is required"))?;
+    let file = file.ok_or_else(|| FieldError::new(FILE, Fault::Required))?;
     let fields = Json::Object(members);
     Ok(BatchBody::Csv { fields, file })
 }

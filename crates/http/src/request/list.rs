@@ -1,7 +1,7 @@
 //! Lists: `limit`, `cursor` and filters in, the list envelope out.
 
 use actix_web::HttpResponse;
-use offhook_domain::FieldError;
+use offhook_domain::json::{Fault, FieldError};
 use offhook_services::{Page, PageRequest};
 use serde::Serialize;
 use uuid::Uuid;
@@ -56,16 +56,16 @@ fn limit(query: &mut QueryReader) -> Result<u32, FieldError> {
         Ok(limit) if digits && (1..=MAX_LIMIT).contains(&limit) => Ok(limit),
         _ => Err(FieldError::new(
             "limit",
-            format!("must be an integer from 1 to {MAX_LIMIT}"),
+            Fault::NotInteger {
+                low: 1,
+                high: i64::from(MAX_LIMIT),
+            },
         )),
     }
 }
 
 fn foreign_cursor() -> FieldError {
-    FieldError::new(
-        "cursor",
-        "must be the next_cursor of this list with these filters",
-    )
+    FieldError::new("cursor", Fault::Cursor)
 }
 
 impl<F> Listing<F> {

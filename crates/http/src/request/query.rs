@@ -4,11 +4,9 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use offhook_domain::json::member_path;
-use offhook_domain::{E164, FieldError, Timestamp};
-
-/// A hint for a value whose `+` became a space.
-const PLUS_LOST: &str = "the `+` arrived as a space: write it as %2B in a URL";
+use offhook_domain::json::{Fault, FieldError, member_path};
+use offhook_domain::messages::Choices;
+use offhook_domain::{E164, E164Error, Timestamp, TimestampError};
 
 /// The parameters that are not read yet.
 #[derive(Debug)]
@@ -80,17 +78,15 @@ impl QueryReader {
             if parameter.name == name {
                 parameter.taken = true;
                 if found.is_some() {
-                    return Err(FieldError::new(name, "is given more than once"));
+                    return Err(FieldError::new(name, Fault::GivenTwice));
                 }
                 found = Some(parameter.value.take());
             }
         }
         match found {
             None => Ok(None),
-            Some(None) => Err(FieldError::new(name, "is not percent-encoded UTF-8")),
-            Some(Some(value)) if value.contains('\0') => {
-                Err(FieldError::new(name, "must not contain U+0000"))
-            }
+            Some(None) => Err(FieldError::new(name, Fault::PercentUtf8)),
+            Some(Some(value)) if value.contains('\0') => Err(FieldError::new(name, Fault::Zero)),
             Some(Some(value)) => Ok(Some(value)),
         }
     }
@@ -99,13 +95,13 @@ impl QueryReader {
     fn filter<T>(
         &mut self,
         name: &str,
-        read: impl FnOnce(&str) -> Result<T, String>,
+        read: impl FnOnce(&str) -> Result<T, Fault>,
         said: impl FnOnce(&str, &T) -> String,
     ) -> Result<Option<T>, FieldError> {
         let Some(text) = self.take(name)? else {
             return Ok(None);
         };
-        let value = read(&text).map_err(|message| FieldError::new(name, message))?;
+        let value = read(&text).map_err(|fault| FieldError::new(name, fault))?;
         self.filters.push_str(name);
         self.filters.push('=');
         self.filters.push_str(&said(&text, &value));
@@ -119,7 +115,7 @@ impl QueryReader {
         name: &str,
         choices: impl FnOnce() -> String,
     ) -> Result<Option<T>, FieldError> {
-        let read = |text: &str| text.parse().map_err(|_| format!("must be {}", choices()));
+        let read = |text: &str| text.parse().map_err(|_| Fault::Choice(Choices(choices())));
         // The words are lower case. Some are ids or languages, which mean the same in upper case.
         self.filter(name, read, |text, _| text.to_ascii_lowercase())
     }
@@ -134,21 +130,18 @@ impl QueryReader {
             let found = values.iter().find(|value| value.to_string() == text);
             found
                 .copied()
-                .ok_or_else(|| format!("must be {}", choices(values)))
+                .ok_or_else(|| Fault::Choice(Choices(choices(values))))
         };
         self.filter(name, read, |_, value: &T| value.to_string())
     }
 
     pub(crate) fn id<T: FromStr + Display>(&mut self, name: &str) -> Result<Option<T>, FieldError> {
-        let read = |text: &str| text.parse().map_err(|_| "must be a UUID".to_owned());
+        let read = |text: &str| text.parse().map_err(|_| Fault::Uuid);
         self.filter(name, read, |_, id: &T| id.to_string())
     }
 
     pub(crate) fn phone(&mut self, name: &str) -> Result<Option<E164>, FieldError> {
-        let read = |text: &str| {
-            text.parse()
-                .map_err(|error: offhook_domain::E164Error| error.to_string())
-        };
+        let read = |text: &str| text.parse().map_err(Fault::Phone);
         self.filter(name, read, |_, number: &E164| number.to_string())
     }
 
@@ -156,7 +149,7 @@ impl QueryReader {
     pub(crate) fn text(&mut self, name: &str, most: usize) -> Result<Option<String>, FieldError> {
         let read = |text: &str| {
             if text.chars().count() > most {
-                return Err(format!("longer than {most} characters"));
+                return Err(Fault::TooLong(most));
             }
             Ok(text.to_owned())
         };
@@ -171,7 +164,7 @@ impl QueryReader {
         if let (Some(from), Some(to)) = (from, to)
             && from > to
         {
-            return Err(FieldError::new("from", "must not be after `to`"));
+            return Err(FieldError::new("from", Fault::AfterTo));
         }
         Ok((from, to))
     }
@@ -180,11 +173,11 @@ impl QueryReader {
     pub(crate) fn finish(self) -> Result<(), FieldError> {
         match self.parameters.iter().find(|parameter| !parameter.taken) {
             Some(unnamed) if unnamed.name.is_empty() => {
-                Err(FieldError::new("query", "has a parameter without a name"))
+                Err(FieldError::new("query", Fault::UnnamedParameter))
             }
             Some(unknown) => Err(FieldError::new(
                 member_path("", &unknown.name),
-                "unknown parameter",
+                Fault::UnknownParameter,
             )),
             None => Ok(()),
         }
@@ -202,17 +195,17 @@ fn choices<T: Display>(values: &[T]) -> String {
 /// The first and the last instant of the period.
 pub(crate) type Period = (Option<Timestamp>, Option<Timestamp>);
 
-fn instant<E: ToString>(
+fn instant(
     text: &str,
-    parse: impl Fn(&str) -> Result<Timestamp, E>,
-) -> Result<Timestamp, String> {
+    parse: impl Fn(&str) -> Result<Timestamp, TimestampError>,
+) -> Result<Timestamp, Fault> {
     parse(text).map_err(|error| {
         // `2026-04-30T18:32:11+02:00` with its `+` lost: check whether it is valid with a `+`.
         match text.rsplit_once(' ') {
             Some((moment, offset)) if parse(&format!("{moment}+{offset}")).is_ok() => {
-                PLUS_LOST.to_owned()
+                E164Error::PlusLost.into()
             }
-            _ => error.to_string(),
+            _ => error.into(),
         }
     })
 }

@@ -6,8 +6,7 @@ use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
 use actix_web::web::Bytes;
 use futures_util::stream;
 use multer::Multipart;
-use offhook_domain::FieldError;
-use offhook_domain::json::member_path;
+use offhook_domain::json::{Fault, FieldError, member_path};
 use offhook_services::{DocumentFile, NewContent};
 
 use super::body::{FromBody, bytes_up_to, has_type, parse};
@@ -74,14 +73,14 @@ async fn form(headers: &HeaderMap, bytes: Vec<u8>) -> Result<DocumentFile, ApiEr
             }
             "name" => name.replace(text(&field, &content)?).is_some(),
             "folder_id" => folder_id.replace(text(&field, &content)?).is_some(),
-            _ => return Err(FieldError::new(member_path("", &field), "unknown field").into()),
+            _ => return Err(FieldError::new(member_path("", &field), Fault::Unknown).into()),
         };
         if twice {
-            return Err(FieldError::new(field, "is given more than once").into());
+            return Err(FieldError::new(field, Fault::GivenTwice).into());
         }
     }
     let Some((file_name, content_type, content)) = file else {
-        return Err(FieldError::new("file", "is required").into());
+        return Err(FieldError::new("file", Fault::Required).into());
     };
     Ok(DocumentFile {
         name,
@@ -94,8 +93,8 @@ async fn form(headers: &HeaderMap, bytes: Vec<u8>) -> Result<DocumentFile, ApiEr
 
 fn text(field: &str, content: &[u8]) -> Result<String, FieldError> {
     match std::str::from_utf8(content) {
-        Ok(text) if text.contains('\0') => Err(FieldError::new(field, "must not contain U+0000")),
+        Ok(text) if text.contains('\0') => Err(FieldError::new(field, Fault::Zero)),
         Ok(text) => Ok(text.to_owned()),
-        Err(_) => Err(FieldError::new(field, "must be UTF-8")),
+        Err(_) => Err(FieldError::new(field, Fault::NotUtf8)),
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
+use offhook_domain::DocumentFault;
 use offhook_egress::{GuardedClient, Policy};
 use offhook_services::documents::{ExtractError, Extractor, Format, InProcess};
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ impl Extractor for Mortal {
     async fn extract(&self, format: Format, content: Vec<u8>) -> Result<String, ExtractError> {
         if content.starts_with(b"die") {
             self.0.fetch_add(1, Ordering::SeqCst);
-            return Err(ExtractError::Died("Reading the file failed."));
+            return Err(ExtractError::Died(DocumentFault::Crashed));
         }
         InProcess.extract(format, content).await
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
-use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
+use offhook_engine::ports::{SharedVoice, VoiceAnswerFault, VoiceLibrary, VoiceLibraryError};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -92,8 +92,8 @@ async fn publishing_with_a_shared_voice_adds_it_to_the_workspace_first_and_once(
             "the provider answered with 401",
         ),
         (
-            VoiceLibraryError::Malformed("x"),
-            "the provider's answer is not of its form: x",
+            VoiceLibraryError::Malformed(VoiceAnswerFault::OtherVoice),
+            "the provider's answer is not of its form: it names another voice",
         ),
     ] {
         refused(Some(error));

@@ -1,7 +1,7 @@
 //! Billing: plan, credits, transactions, invoices, usage. Nothing is bought here: the operator adds credits.
 
 use maud::{Markup, html};
-use offhook_domain::{InvoiceId, InvoiceStatus, PlanTerms, Timestamp, TransactionType};
+use offhook_domain::{EntryText, InvoiceId, InvoiceStatus, PlanTerms, Timestamp, TransactionType};
 use offhook_services::store::{Invoice, LedgerEntry, LedgerFilter, UsageDay, Wallet};
 use uuid::Uuid;
 
@@ -201,7 +201,7 @@ fn entries(entries: &[LedgerEntry], t: Lang) -> Markup {
         (Table::of(t.t("Transactions", "Movimientos"), entries)
             .column(t.t("When", "Cuándo"), |entry| when(entry.created_at))
             .column(t.t("Type", "Tipo"), |entry| kind_name(entry.kind, t))
-            .column(t.t("Description", "Concepto"), |entry| written(&entry.description, t))
+            .column(t.t("Description", "Concepto"), |entry| written::<EntryText>(&entry.description, t))
             .number(t.t("Credits", "Créditos"), |entry| count(entry.amount_credits))
             .number(t.t("Balance after", "Saldo después"), |entry| count(entry.balance_after_credits))
             .column(t.t("Related to", "Corresponde a"), |entry| html! {

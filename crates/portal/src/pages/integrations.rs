@@ -3,7 +3,7 @@
 mod connect;
 
 use maud::{Markup, html};
-use offhook_domain::{IntegrationCategory, IntegrationStatus, MemberRole};
+use offhook_domain::{IntegrationCategory, IntegrationFault, IntegrationStatus, MemberRole};
 use offhook_services::Integration;
 
 use crate::PATH;
@@ -109,7 +109,7 @@ fn line(integration: &Integration, visitor: &Visitor) -> Markup {
             td { (category_name(toolkit.category, t)) }
             td {
                 (badge(tone, status_name(integration.status, t)))
-                @if let Some(error) = &integration.last_error { p.hint { (written(error, t)) } }
+                @if let Some(error) = &integration.last_error { p.hint { (written::<IntegrationFault>(error, t)) } }
             }
             td { (when_if(integration.connected_at)) }
             td { @if visitor.may(MemberRole::Admin) { (deeds(integration, visitor)) } }

@@ -6,7 +6,7 @@ mod folders;
 mod search;
 
 use maud::{Markup, html};
-use offhook_domain::{DocumentId, DocumentSource, DocumentStatus, MemberRole};
+use offhook_domain::{DocumentFault, DocumentId, DocumentSource, DocumentStatus, MemberRole};
 use offhook_http::Code;
 use offhook_services::store::{Document, DocumentFilter, Folder};
 
@@ -16,6 +16,7 @@ use crate::page::Page;
 use crate::parts::form::{Input, Select};
 use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge, when};
+use crate::spanish::written;
 use crate::trouble::{Answer, Result};
 use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor};
@@ -211,7 +212,7 @@ fn state(document: &Document, t: Lang) -> Markup {
     };
     html! {
         (badge(tone, state_name(document.status, t)))
-        @if let Some(error) = &document.error { p.hint { (crate::spanish::written(error, t)) } }
+        @if let Some(error) = &document.error { p.hint { (written::<DocumentFault>(error, t)) } }
     }
 }
 

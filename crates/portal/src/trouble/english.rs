@@ -1,9 +1,8 @@
 //! The portal's own English for errors whose message speaks to a program. Other messages are shown as they are.
 
-use offhook_domain::AgentStatus;
-use offhook_domain::json::{Fault, FieldError, Rule};
+use offhook_domain::json::{Fault, FieldError};
 use offhook_http::{ApiError, Code};
-use offhook_services::Refusal;
+use offhook_services::{Refusal, Remedy};
 
 use crate::lang::Lang;
 use crate::parts::words::agent_status;
@@ -26,13 +25,10 @@ pub(super) fn sentence(error: &ApiError) -> Option<String> {
 }
 
 fn broken(field: &FieldError) -> Option<String> {
-    let Fault::Rule(rule) = &field.fault else {
+    let Fault::Json(error) = &field.fault else {
         return None;
     };
-    let Rule::Json { place, .. } = &**rule else {
-        return None;
-    };
-    let (path, (line, column)) = (&field.path, (*place)?);
+    let (path, (line, column)) = (&field.path, error.place?);
     Some(format!(
         "`{path}`: not valid JSON at line {line}, column {column}"
     ))
@@ -44,11 +40,11 @@ fn refused(refusal: &Refusal) -> Option<String> {
             "The agent is archived. Restore it first (it is then paused)."
         }
         Refusal::AgentUnconfigured => "The agent has no configuration yet. Save one first.",
-        Refusal::AgentStatus { now, next } => {
-            let remedy = match (now, next) {
-                (AgentStatus::Archived, AgentStatus::Active) => ": restore it first",
-                (_, AgentStatus::Active) => ": publish it",
-                _ => "",
+        Refusal::AgentStatus { now, next, remedy } => {
+            let remedy = match remedy {
+                Remedy::None => "",
+                Remedy::Restore => ": restore it first",
+                Remedy::Publish => ": publish it",
             };
             let (now, next) = (agent_status(*now, Lang::En), agent_status(*next, Lang::En));
             return Some(format!(

@@ -7,7 +7,7 @@ mod nova;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use offhook_domain::Json;
+use offhook_domain::json::{Fault, Json};
 use offhook_engine::ports::speech::{
     Recognizer, RecognizerAbilities, RecognizerSettings, SpeechToText,
 };
@@ -112,10 +112,7 @@ fn streaming(settings: &RecognizerSettings) -> Result<Query> {
             Some(Json::Bool(false)) => "false".to_owned(),
             Some(value) => match value.as_i64() {
                 Some(ms) if (10..=5_000).contains(&ms) => ms.to_string(),
-                _ => {
-                    let message = "must be an integer from 10 to 5000, or false";
-                    return Err(fields.fault("endpointing_ms", message));
-                }
+                _ => return Err(fields.fault("endpointing_ms", Fault::Endpointing)),
             },
         };
         query.push(("endpointing", endpointing));

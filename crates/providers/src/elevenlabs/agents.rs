@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use offhook_engine::legacy::{LegacyAgent, LegacyError};
+use offhook_engine::legacy::{LegacyAgent, LegacyError, LegacyRefusal};
 use serde::{Deserialize, Serialize};
 
 use super::client::{Client, Failed};
@@ -155,7 +155,7 @@ pub(super) async fn rename(
     let path = ["v1", "convai", "agents", agent];
     let renamed = client.patch(key, &path, &Renaming { name }).await;
     renamed.map_err(|failed| match failed {
-        Failed::NotFound => LegacyError::Refused("it has no such agent any more"),
+        Failed::NotFound => LegacyError::Refused(LegacyRefusal::AgentGone),
         failed => failed.of_writing(),
     })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use offhook_domain::Json;
 use offhook_engine::Deadline;
-use offhook_engine::legacy::{LegacyCall, LegacyError};
+use offhook_engine::legacy::{LegacyCall, LegacyError, LegacyRefusal};
 use serde::{Deserialize, Serialize};
 
 use super::client::{Client, Failed};
@@ -62,9 +62,7 @@ pub(super) async fn place(
     place_by: Deadline,
 ) -> Result<Option<String>, LegacyError> {
     let number = numbers.find_by(client, key, &call.from, place_by).await?;
-    let number = number.ok_or(LegacyError::Refused(
-        "it has no number of the account to call from: import the number there, and assign it to the agent",
-    ))?;
+    let number = number.ok_or(LegacyError::Refused(LegacyRefusal::NoNumber))?;
     let kind = match number.line {
         Line::Twilio => "twilio",
         Line::SipTrunk => "sip-trunk",
@@ -92,7 +90,7 @@ pub(super) async fn place(
 /// Interprets the answer. If it has a conversation id, a call may exist, whatever else it says.
 fn conversation_of(placed: Placed) -> Result<Option<String>, LegacyError> {
     match placed.conversation_id.0 {
-        None if !placed.success => Err(LegacyError::Refused("it did not place the call")),
+        None if !placed.success => Err(LegacyError::Refused(LegacyRefusal::NotPlaced)),
         conversation => Ok(conversation),
     }
 }

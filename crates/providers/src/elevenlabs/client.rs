@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use offhook_domain::json::read_foreign;
 use offhook_egress::{SetupError, trusted_client};
-use offhook_engine::legacy::LegacyError;
+use offhook_engine::legacy::{LegacyError, LegacyRefusal};
 use reqwest::header::HeaderName;
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Serialize;
@@ -83,12 +83,12 @@ impl Failed {
 
     const fn refusal(self) -> LegacyError {
         LegacyError::Refused(match self {
-            Self::Key => "it does not accept the account's credential, or not for this",
-            Self::NotFound => "it does not know what was asked for",
-            Self::Refused(402) => "the account there has no credits left",
-            Self::Refused(409) => "the state of what was asked for does not allow it",
-            Self::Refused(300..=399) => "its address redirects elsewhere, which is not followed",
-            _ => "it does not accept the request",
+            Self::Key => LegacyRefusal::Credential,
+            Self::NotFound => LegacyRefusal::NotFound,
+            Self::Refused(402) => LegacyRefusal::NoCredits,
+            Self::Refused(409) => LegacyRefusal::State,
+            Self::Refused(300..=399) => LegacyRefusal::Redirect,
+            _ => LegacyRefusal::Request,
         })
     }
 }

@@ -4,7 +4,7 @@
 mod contexts;
 
 use async_trait::async_trait;
-use offhook_domain::Fields;
+use offhook_domain::json::{Fault, Fields};
 use offhook_engine::ports::speech::{SpokenText, Synthesizer, TextToSpeech, VoiceSettings};
 use reqwest::header::HeaderName;
 use serde_json::{Map, Value, json};
@@ -59,8 +59,8 @@ impl Voice {
                 let known = ["auto", "on", "off"];
                 let normalization = fields.optional_string("apply_text_normalization", 0..=8)?;
                 if normalization.is_some_and(|word| !known.contains(&word)) {
-                    let message = "must be `auto`, `on` or `off`";
-                    return Err(fields.fault("apply_text_normalization", message));
+                    let name = "apply_text_normalization";
+                    return Err(fields.fault(name, Fault::Normalization));
                 }
                 let seed = fields.optional_integer("seed", 0..=i64::from(u32::MAX))?;
                 Ok((manner, normalization.map(str::to_owned), seed))

@@ -1,7 +1,7 @@
 //! The simulated workspace of a credential: two fixed agents.
 
 use offhook_domain::NumberProvider;
-use offhook_engine::legacy::{LegacyAgent, LegacyError, LegacyNumber};
+use offhook_engine::legacy::{LegacyAgent, LegacyError, LegacyNumber, LegacyRefusal};
 
 use super::Result;
 
@@ -16,7 +16,7 @@ impl Workspace {
         let name = credential
             .strip_prefix(CREDENTIAL)
             .filter(|name| !name.is_empty())
-            .ok_or(LegacyError::Refused("the credential opens no workspace"))?;
+            .ok_or(LegacyError::Refused(LegacyRefusal::NoWorkspace))?;
         // FNV-1a gives the same result on every machine and in every version.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -62,7 +62,7 @@ impl Workspace {
 
     pub(super) fn agent(&self, id: &str) -> Result<LegacyAgent> {
         let agent = self.agents().into_iter().find(|agent| agent.id == id);
-        agent.ok_or(LegacyError::Refused("the workspace has no such agent"))
+        agent.ok_or(LegacyError::Refused(LegacyRefusal::NoAgent))
     }
 
     fn id(&self, number: u32) -> String {

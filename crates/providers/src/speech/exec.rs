@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use offhook_domain::FieldError;
+use offhook_domain::json::{Fault, FieldError};
 use offhook_engine::ports::audio::SAMPLE_RATE;
 use offhook_engine::ports::speech::{
     Recognizer, RecognizerAbilities, RecognizerSettings, SpeechError, SpeechPiece, SpeechToText,
@@ -137,10 +137,7 @@ impl Program {
         if !self.has(placeholder) || (begins && word.len() <= 128 && word.chars().all(is_part)) {
             return Ok(word.to_owned());
         }
-        Err(settings::unable(FieldError::new(
-            field,
-            "must be of letters, digits, `-`, `_` and `.`: a local program is told of it",
-        )))
+        Err(settings::unable(FieldError::new(field, Fault::ProgramWord)))
     }
 }
 

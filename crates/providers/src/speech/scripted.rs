@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use offhook_domain::Json;
+use offhook_domain::json::{Fault, Json};
 use offhook_engine::ports::audio::SAMPLE_RATE;
 use offhook_engine::ports::speech::{
     INPUTS_AHEAD, Recognizer, RecognizerAbilities, RecognizerEvent, RecognizerInput,
@@ -39,10 +39,7 @@ impl ScriptedRecognizer {
                     .map(|line| line.trim().to_owned())
             };
             let lines: Option<Vec<String>> = items.iter().map(line).collect();
-            lines.ok_or_else(|| {
-                let message = format!("must hold strings of at most {LINE_CHARS} characters");
-                fields.fault("lines", message)
-            })
+            lines.ok_or_else(|| fields.fault("lines", Fault::Lines(LINE_CHARS)))
         })
     }
 }
@@ -224,12 +221,9 @@ mod tests {
     fn a_script_is_a_list_of_texts() {
         let check = |settings| ScriptedRecognizer.check(&ear(settings)).err();
         assert_eq!(check("{}"), None);
-        let fault = FieldError::new(
-            "config.stt.settings.lines",
-            "must hold strings of at most 2000 characters",
-        );
+        let fault = FieldError::new("config.stt.settings.lines", Fault::Lines(2_000));
         assert_eq!(check(r#"{"lines":[1]}"#), Some(SpeechError::Unable(fault)));
-        let fault = FieldError::new("config.stt.settings.line", "unknown field");
+        let fault = FieldError::new("config.stt.settings.line", Fault::Unknown);
         assert_eq!(check(r#"{"line":[]}"#), Some(SpeechError::Unable(fault)));
     }
 

@@ -1,6 +1,6 @@
 //! Parses an agent's speech settings (`settings`), which each adapter validates itself.
 
-use offhook_domain::{FieldError, Fields, Json};
+use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_engine::ports::speech::{RecognizerSettings, SpeechError, VoiceSettings};
 
 use super::Result;
@@ -24,7 +24,7 @@ pub(crate) fn read<T>(
 ) -> Result<T> {
     let text = if text.trim().is_empty() { "{}" } else { text };
     let json = Json::parse(text.as_bytes())
-        .map_err(|_| unable(FieldError::new(path, "must be a JSON object")))?;
+        .map_err(|_| unable(FieldError::new(path, Fault::NotJsonObject)))?;
     let mut fields = Fields::of(&json, path).map_err(unable)?;
     let value = read(&mut fields).map_err(unable)?;
     fields.finish().map_err(unable)?;
@@ -49,12 +49,7 @@ pub(crate) fn terms(fields: &mut Fields<'_>, name: &str) -> Result<Vec<String>, 
             .map(str::to_owned)
     };
     let terms: Option<Vec<String>> = items.iter().map(term).collect();
-    terms.ok_or_else(|| {
-        fields.fault(
-            name,
-            format!("must hold strings of 1 to {TERM_CHARS} characters"),
-        )
-    })
+    terms.ok_or_else(|| fields.fault(name, Fault::Terms(TERM_CHARS)))
 }
 
 /// Validates the voice's id against a form that fits all providers, because it becomes part of a path or a command.
@@ -68,7 +63,7 @@ pub(crate) fn voice_id(settings: &VoiceSettings) -> Result<&str> {
     }
     Err(unable(FieldError::new(
         "config.voice.voice_id",
-        "must be a voice id of letters, digits, `-`, `_`, `.` and `+`; GET /v1/voices lists them",
+        Fault::VoiceId,
     )))
 }
 
@@ -79,9 +74,10 @@ pub(crate) fn speed(settings: &VoiceSettings, low: f64, high: f64) -> Result<f64
     }
     Err(unable(FieldError::new(
         "config.conversation.audio.speed",
-        format!(
-            "this voice's provider speaks at {low} to {high} times its own speed: choose one of these"
-        ),
+        Fault::Speed {
+            low: low.to_string(),
+            high: high.to_string(),
+        },
     )))
 }
 
@@ -98,8 +94,7 @@ pub(crate) fn voice_model(settings: &VoiceSettings) -> Result<String> {
 
 fn named(model: &str, field: &str) -> Result<String> {
     if model.is_empty() {
-        let message = "is required with this provider: name the model that it is to use";
-        return Err(unable(FieldError::new(field, message)));
+        return Err(unable(FieldError::new(field, Fault::NameModel)));
     }
     Ok(model.to_owned())
 }

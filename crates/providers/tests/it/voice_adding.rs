@@ -1,7 +1,7 @@
 //! Adding a voice of the shared library to the workspace, against a fake of the provider.
 
 use offhook_domain::VoiceProvider;
-use offhook_engine::ports::{SharedVoice, VoiceLibraryError};
+use offhook_engine::ports::{SharedVoice, VoiceAnswerFault, VoiceLibraryError};
 use serde_json::{Value, json};
 
 use crate::it::voices::{library, provider, targets};
@@ -81,7 +81,7 @@ async fn a_voice_that_is_there_already_is_added_if_the_workspace_has_it() {
 #[tokio::test]
 async fn a_refusal_is_reported_by_kind_without_the_providers_text() {
     type Case = (fn(&str) -> (u16, Value), VoiceLibraryError);
-    let form = VoiceLibraryError::Malformed("it is not the JSON that it should be");
+    let form = VoiceLibraryError::Malformed(VoiceAnswerFault::NotJson);
     let cases: [Case; 7] = [
         (
             |_| {
@@ -108,7 +108,7 @@ async fn a_refusal_is_reported_by_kind_without_the_providers_text() {
         (|_| (200, json!({"ok": true})), form),
         (
             |_| (200, json!({"voice_id": "another"})),
-            VoiceLibraryError::Malformed("it names another voice"),
+            VoiceLibraryError::Malformed(VoiceAnswerFault::OtherVoice),
         ),
     ];
     for (answer, error) in cases {

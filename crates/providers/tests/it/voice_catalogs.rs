@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
-use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
+use offhook_engine::ports::{SharedVoice, VoiceAnswerFault, VoiceLibrary, VoiceLibraryError};
 use offhook_providers::{VoiceLibrarySettings, voice_library};
 use offhook_testkit::fakes::voices::VoiceCatalog;
 use offhook_testkit::upstream::{Answer, Fault, Upstream};
@@ -107,8 +107,8 @@ async fn an_empty_list_is_one() {
 #[tokio::test]
 async fn a_list_without_an_end_is_an_error() {
     let malformed = VoiceLibraryError::Malformed;
-    let cut = || Err(malformed("the list goes on and does not say where"));
-    let endless = || Err(malformed("the list does not end"));
+    let cut = || Err(malformed(VoiceAnswerFault::Cut));
+    let endless = || Err(malformed(VoiceAnswerFault::Endless));
     for (mislead, expected) in [
         (VoiceCatalog::hide_next as Mislead, cut()),
         (VoiceCatalog::never_end as Mislead, endless()),

@@ -1,7 +1,8 @@
 //! Configuration checks that need this service: catalog, target URLs, time zones and features not built yet.
 
 use offhook_domain::config::CUSTOM_PROVIDER;
-use offhook_domain::json::{FieldError, Rule, member_path};
+use offhook_domain::json::{Fault, FieldError, member_path};
+use offhook_domain::messages::Choices;
 use offhook_domain::{AccountId, AgentConfig};
 use offhook_egress::{Policy, TargetUrl};
 use offhook_engine::ports::Endpoint;
@@ -9,12 +10,11 @@ use offhook_engine::voice::Ambient;
 
 use super::speech::{FALLBACK_VOICES, VOICE_ID};
 use super::{Agents, refused};
-use crate::Providers;
 use crate::catalog::ModelKind;
 use crate::error::{Result, UseCaseError};
 use crate::speech::lists_voices;
-use crate::urls;
 use crate::voices::UnreadyVoice;
+use crate::{Providers, Refusal};
 
 impl Agents {
     /// Makes sure that the agent can speak with the chosen voice, if any, and with the fallback voices.
@@ -39,12 +39,11 @@ impl Agents {
                 Ok(()) => {}
                 Err(UnreadyVoice::Store(error)) => return Err(error.into()),
                 Err(UnreadyVoice::Library(error)) => {
-                    return Err(UseCaseError::Upstream(
-                        "The provider of the voice",
-                        error.to_string(),
-                    ));
+                    return Err(UseCaseError::Upstream(Refusal::VoicesFailed(error)));
                 }
-                Err(unready) => return Err(refused(FieldError::new(path, unready.to_string()))),
+                Err(UnreadyVoice::Invalid(fault)) => {
+                    return Err(refused(FieldError::new(path, fault)));
+                }
             }
         }
         Ok(())
@@ -69,7 +68,7 @@ impl Providers {
         }
         if let Some(endpoint) = &llm.endpoint {
             TargetUrl::parse(endpoint, Policy::default())
-                .map_err(|error| FieldError::new("config.llm.endpoint", urls::fault(&error)))?;
+                .map_err(|error| FieldError::new("config.llm.endpoint", error))?;
         }
         self.check_speech(config)?;
         if let Some(hours) = &config.conversation.calling_hours
@@ -77,7 +76,7 @@ impl Providers {
         {
             return Err(FieldError::new(
                 "config.conversation.calling_hours.timezone",
-                Rule::TimeZone,
+                Fault::TimeZone,
             ));
         }
         if let Some(place) = config.conversation.audio.ambient.as_deref()
@@ -86,7 +85,7 @@ impl Providers {
             let known = Ambient::ALL.map(Ambient::name).join("`, `");
             return Err(FieldError::new(
                 "config.conversation.audio.ambient",
-                Rule::Choice(format!("one of `{known}`")),
+                Fault::Choice(Choices(format!("one of `{known}`"))),
             ));
         }
         Ok(())
@@ -99,7 +98,7 @@ impl Providers {
         let known = self.catalog.providers(ModelKind::Llm).join("`, `");
         Err(FieldError::new(
             path,
-            Rule::Choice(format!("one of `{known}` or `{CUSTOM_PROVIDER}`")),
+            Fault::Choice(Choices(format!("one of `{known}` or `{CUSTOM_PROVIDER}`"))),
         ))
     }
 
@@ -111,7 +110,7 @@ impl Providers {
         }
         Err(FieldError::new(
             path,
-            Rule::NoModel {
+            Fault::NoModel {
                 provider: provider.to_owned(),
                 kind: "llm",
             },
@@ -136,7 +135,7 @@ impl Providers {
         {
             return Err(refused(FieldError::new(
                 "config.llm.provider",
-                Rule::NoProvider(provider.to_owned()),
+                Fault::NoProvider(provider.to_owned()),
             )));
         }
         self.check_speech_publishable(config).map_err(refused)

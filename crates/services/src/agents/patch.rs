@@ -2,7 +2,7 @@
 
 use offhook_domain::AgentStatus;
 use offhook_domain::config::is_bcp47_shape;
-use offhook_domain::json::{FieldError, Fields, Json, Rule};
+use offhook_domain::json::{Fault, FieldError, Fields, Json};
 
 /// Members of an agent that no write may name.
 const READ_ONLY: [&str; 8] = [
@@ -28,7 +28,7 @@ impl<'a> AgentPatch<'a> {
     pub(super) fn read(body: &'a Json) -> Result<Self, FieldError> {
         for field in ["name", "language", "status", "config", "expected_version"] {
             if matches!(body.get(field), Some(Json::Null)) {
-                return Err(FieldError::new(field, Rule::Null));
+                return Err(FieldError::new(field, Fault::Null));
             }
         }
         let mut fields = Fields::of(body, "")?;
@@ -46,7 +46,7 @@ impl<'a> AgentPatch<'a> {
             fields.optional_integer("expected_version", 0..=i64::from(i32::MAX))?;
         for field in READ_ONLY {
             if fields.take(field).is_some() {
-                return Err(fields.fault(field, "is read-only"));
+                return Err(fields.fault(field, Fault::ReadOnly));
             }
         }
         fields.finish()?;
@@ -71,7 +71,7 @@ impl<'a> AgentPatch<'a> {
 
 pub(super) fn name<'a>(text: &'a str, fields: &Fields<'_>) -> Result<&'a str, FieldError> {
     if text.trim().is_empty() {
-        return Err(fields.fault("name", Rule::Blank));
+        return Err(fields.fault("name", Fault::Blank));
     }
     Ok(text)
 }
@@ -80,5 +80,5 @@ pub(super) fn language<'a>(text: &'a str, fields: &Fields<'_>) -> Result<&'a str
     if is_bcp47_shape(text) {
         return Ok(text);
     }
-    Err(fields.fault("language", Rule::Language))
+    Err(fields.fault("language", Fault::Language))
 }

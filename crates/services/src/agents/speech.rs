@@ -5,7 +5,8 @@
 
 use offhook_domain::AgentConfig;
 use offhook_domain::config::{Stt, Voice};
-use offhook_domain::json::{FieldError, Rule, member_path};
+use offhook_domain::json::{Fault, FieldError, member_path};
+use offhook_domain::messages::Choices;
 use offhook_engine::ports::speech::SpeechError;
 
 use crate::Providers;
@@ -87,22 +88,19 @@ impl Providers {
         }
         let Some(ear) = self.recognizers(config).pop() else {
             let known = listening(&self.catalog, &*self.speech);
-            let lists = "GET /v1/models?kind=stt lists the providers";
-            return Err(match known.as_slice() {
-                [] => none_set_up(STT_PROVIDER, "listens"),
-                several => {
-                    let several = several.join("`, `");
-                    let message =
-                        format!("is required where there are several: `{several}`; {lists}");
-                    FieldError::new(STT_PROVIDER, message)
-                }
-            });
+            let fault = match known.as_slice() {
+                [] => Fault::NobodyListens,
+                several => Fault::ListenerOf(several.join("`, `")),
+            };
+            return Err(FieldError::new(STT_PROVIDER, fault));
         };
         let model = stt.model.as_deref();
         self.check_speech_model(ModelKind::Stt, "config.stt.model", &ear.0, model)?;
         self.try_recognizer(&ear)
             .map_err(|obstacle| match obstacle {
-                Obstacle::NotSetUp => not_set_up(STT_PROVIDER.to_owned(), &ear.0, "listen"),
+                Obstacle::NotSetUp => {
+                    FieldError::new(STT_PROVIDER, Fault::CannotListen(ear.0.clone()))
+                }
                 Obstacle::Unable(fault) => fault,
             })
     }
@@ -121,11 +119,12 @@ impl Providers {
         }
         check_pair(voice)?;
         let Some(chosen) = chosen_voice(&self.catalog, &*self.speech, config) else {
-            if speaking(&self.catalog, &*self.speech).is_empty() {
-                return Err(none_set_up(VOICE_PROVIDER, "speaks"));
-            }
-            let message = "is required beside `voice_id`; GET /v1/voices lists voices";
-            return Err(FieldError::new(VOICE_PROVIDER, message));
+            let fault = if speaking(&self.catalog, &*self.speech).is_empty() {
+                Fault::NobodySpeaks
+            } else {
+                Fault::BesideVoiceListed
+            };
+            return Err(FieldError::new(VOICE_PROVIDER, fault));
         };
         let model = voice.model.as_deref();
         self.check_speech_model(ModelKind::Tts, "config.voice.model", &chosen.0, model)?;
@@ -133,7 +132,10 @@ impl Providers {
             Ok(()) => {}
             Err(Obstacle::NotSetUp) if !spoken && is_normal && is_plain(voice) => {}
             Err(Obstacle::NotSetUp) => {
-                return Err(not_set_up(VOICE_PROVIDER.to_owned(), &chosen.0, "speak"));
+                return Err(FieldError::new(
+                    VOICE_PROVIDER,
+                    Fault::CannotSpeak(chosen.0),
+                ));
             }
             Err(Obstacle::Unable(fault)) => return Err(fault),
         }
@@ -141,7 +143,7 @@ impl Providers {
             self.try_voice(&other).map_err(|obstacle| match obstacle {
                 Obstacle::NotSetUp => {
                     let path = member_path(FALLBACK_VOICES, &other.0);
-                    not_set_up(path, &other.0, "speak")
+                    FieldError::new(path, Fault::CannotSpeak(other.0.clone()))
                 }
                 Obstacle::Unable(fault) => of_fallback(&other.0, &fault),
             })?;
@@ -179,7 +181,7 @@ impl Providers {
         let known = self.catalog.providers(kind).join("`, `");
         Err(FieldError::new(
             path,
-            Rule::Choice(format!("one of `{known}`")),
+            Fault::Choice(Choices(format!("one of `{known}`"))),
         ))
     }
 
@@ -198,7 +200,10 @@ impl Providers {
         }
         Err(FieldError::new(
             path,
-            format!("`{provider}` has no such model; GET /v1/models?kind={kind} lists them"),
+            Fault::NoModel {
+                provider: provider.to_owned(),
+                kind: kind.as_str(),
+            },
         ))
     }
 }
@@ -215,14 +220,10 @@ fn obstacle<T>(found: Result<T, SpeechError>) -> Result<(), Obstacle> {
 /// without an id.
 fn check_pair(voice: &Voice) -> Result<(), FieldError> {
     match (&voice.provider, &voice.voice_id) {
-        (None, Some(_)) => Err(FieldError::new(
-            VOICE_PROVIDER,
-            "is required beside `voice_id`",
-        )),
-        (Some(provider), None) if lists_voices(provider) => Err(FieldError::new(
-            VOICE_ID,
-            "is required beside `provider`; GET /v1/voices lists them",
-        )),
+        (None, Some(_)) => Err(FieldError::new(VOICE_PROVIDER, Fault::BesideVoice)),
+        (Some(provider), None) if lists_voices(provider) => {
+            Err(FieldError::new(VOICE_ID, Fault::BesideProvider))
+        }
         _ => Ok(()),
     }
 }
@@ -237,26 +238,11 @@ fn is_plain(voice: &Voice) -> bool {
     *voice == plain
 }
 
-fn none_set_up(path: &str, does: &str) -> FieldError {
-    let message = format!(
-        "is required, and no provider that {does} is set up on this service (section `speech.<name>`)"
-    );
-    FieldError::new(path, message)
-}
-
-fn not_set_up(path: String, provider: &str, to: &str) -> FieldError {
-    FieldError::new(
-        path,
-        format!("`{provider}` is not set up on this service to {to} (section `speech.{provider}`)"),
-    )
-}
-
 /// An error in a fallback voice: the agent names only its id, so the path is the provider's member.
 fn of_fallback(provider: &str, fault: &FieldError) -> FieldError {
     let path = member_path(FALLBACK_VOICES, provider);
     if fault.path == VOICE_ID {
         return FieldError::new(path, fault.fault.clone());
     }
-    let message = format!("cannot follow `{}`: {}", fault.path, fault.message);
-    FieldError::new(path, message)
+    FieldError::new(path, Fault::CannotFollow(Box::new(fault.clone())))
 }

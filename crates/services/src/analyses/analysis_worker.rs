@@ -3,10 +3,11 @@
 
 use futures_util::FutureExt as _;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::AccountId;
+use offhook_domain::{AccountId, AnalysisFault};
 use offhook_engine::ports::{Message, Role};
 use offhook_engine::{NoData, extract};
 use offhook_storage::{AnalysisEnd, AnalysisJob, Moment};
@@ -125,7 +126,7 @@ async fn carry_out(
         }
         Ok(Made::NoReply) => match rest_after(job.tries) {
             Some(rest) => ctx.store.release_analysis(job, Some(rest)).await,
-            None => finish(&ctx, &job, failed("no model of the agent answered")).await,
+            None => finish(&ctx, &job, failed(AnalysisFault::NoReply)).await,
         },
         Err(error) => Err(error),
     };
@@ -147,34 +148,34 @@ fn rest_after(tries: i32) -> Option<Duration> {
     RESTS.get(before).copied()
 }
 
-fn failed(reason: &str) -> AnalysisEnd {
-    AnalysisEnd::Failed(reason.to_owned())
+fn failed(why: impl fmt::Display) -> AnalysisEnd {
+    AnalysisEnd::Failed(why.to_string())
 }
 
 async fn make(ctx: &Context, providers: &Providers, job: &AnalysisJob) -> Result<Made> {
-    let ended = |reason| Ok(Made::Ended(failed(reason)));
+    let ended = |fault: AnalysisFault| Ok(Made::Ended(failed(fault)));
     if job.tries > TRIES {
         // The worker that tried died before it recorded a result.
-        return ended("the analysis was interrupted too often");
+        return ended(AnalysisFault::Interrupted);
     }
     let Some(definition) = &job.definition else {
-        return ended("the schema that it was ordered by is gone");
+        return ended(AnalysisFault::SchemaGone);
     };
     let found = retried(|| {
         let store = &ctx.store;
         store.conversation(job.account, job.conversation, None)
     });
     let Some(conversation) = found.await?.map(|view| view.conversation) else {
-        return ended("the conversation is gone");
+        return ended(AnalysisFault::ConversationGone);
     };
     let Some(persona) = persona_in(ctx, &conversation).await? else {
-        return ended("the agent's version has no model");
+        return ended(AnalysisFault::NoModel);
     };
     let judge = match Judge::of(definition) {
         Ok(judge) => judge,
         Err(error) => {
             tracing::error!(%error, conversation = %conversation.id, "a stored schema cannot be used");
-            return ended("the schema cannot be used any more: set it again");
+            return ended(AnalysisFault::SchemaUnusable);
         }
     };
     let turns = retried(|| ctx.store.chat_history(conversation.id, TURNS)).await?;
@@ -190,9 +191,7 @@ async fn make(ctx: &Context, providers: &Providers, job: &AnalysisJob) -> Result
     Ok(match data.await {
         Ok(data) => Made::Ended(AnalysisEnd::Completed(data)),
         Err(NoData::NoReply) => Made::NoReply,
-        Err(no_data @ (NoData::NothingSaid | NoData::Unfit(_))) => {
-            Made::Ended(failed(&no_data.to_string()))
-        }
+        Err(no_data @ (NoData::NothingSaid | NoData::Unfit(_))) => Made::Ended(failed(no_data)),
     })
 }
 

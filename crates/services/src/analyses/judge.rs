@@ -1,5 +1,6 @@
 //! Checks whether a model's answer is the data that a schema requires.
 
+use offhook_domain::AnalysisFault;
 use offhook_domain::json::Json;
 use offhook_engine::{EXTRACTION_MAX_BYTES, Misfit};
 use serde::de::IgnoredAny;
@@ -30,7 +31,7 @@ impl Judge {
     pub(super) fn of(definition: &str) -> Result<Self, String> {
         let schema: Value = serde_json::from_str(definition).map_err(|error| error.to_string())?;
         Ok(Self {
-            validator: SchemaValidator::of(&schema)?,
+            validator: SchemaValidator::of(&schema).map_err(|fault| fault.to_string())?,
         })
     }
 
@@ -38,19 +39,19 @@ impl Judge {
     pub(super) fn read(&self, answer: &str) -> Result<String, Misfit> {
         let no_object = || Misfit {
             for_the_model: "Your answer is not one JSON object.".to_owned(),
-            for_people: "the model's answer was not a JSON object".to_owned(),
+            for_people: AnalysisFault::NoObject.to_string(),
         };
         let text = object_in(answer).ok_or_else(|| match answer.len() {
             CUT.. => Misfit {
                 for_the_model: format!("Your answer is longer than {EXTRACTION_MAX_BYTES} bytes."),
-                for_people: "the model's answer was too long".to_owned(),
+                for_people: AnalysisFault::TooLong.to_string(),
             },
             _ => no_object(),
         })?;
         if self.validator.is_too_long(text) {
             return Err(Misfit {
                 for_the_model: "Your answer is too long for the schema.".to_owned(),
-                for_people: "the model's answer was too long for so large a schema".to_owned(),
+                for_people: AnalysisFault::TooLongForSchema.to_string(),
             });
         }
         let data = Json::parse(text.as_bytes()).map_err(|_| no_object())?;
@@ -72,7 +73,7 @@ impl Judge {
             for_the_model: format!("Your answer does not fit the schema ({faults})."),
             // Names the place in the schema, which the account wrote. The content of the answer does not belong in an
             // error.
-            for_people: format!("the model's answer did not fit the schema at `{place}`"),
+            for_people: AnalysisFault::Unfit(place).to_string(),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The body of a batch request: JSON, or fields with a CSV file.
 
-use offhook_domain::json::{FieldError, Fields, Json, Rule};
+use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::{AgentId, PhoneNumberId, Timestamp};
 use offhook_storage::AgentRef;
 
@@ -58,7 +58,7 @@ impl BatchBody {
         let mut fields = Fields::of(json, "")?;
         let name = fields.required_string("name", 1..=120)?.to_owned();
         if name.trim().is_empty() {
-            return Err(fields.fault("name", Rule::Blank));
+            return Err(fields.fault("name", Fault::Blank));
         }
         let agent = fields.required_string("agent_id", 1..=255)?;
         let agent = match agent.parse::<AgentId>() {
@@ -69,7 +69,7 @@ impl BatchBody {
             .optional_string("phone_number_id", 0..=64)?
             .map(|text| {
                 text.parse()
-                    .map_err(|_| fields.fault("phone_number_id", Rule::Uuid))
+                    .map_err(|_| fields.fault("phone_number_id", Fault::Uuid))
             })
             .transpose()?;
         let scheduled_at = fields

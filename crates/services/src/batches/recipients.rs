@@ -1,9 +1,8 @@
 //! The recipients of a batch, from JSON or a CSV file. Errors name every bad row.
 
-use std::fmt::Write as _;
-
-use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{E164, E164Error, Metadata};
+use offhook_domain::json::{Fault, FieldError, Fields, Json, RowFault};
+use offhook_domain::messages::Listed;
+use offhook_domain::{E164, Metadata};
 
 use super::CsvRows;
 
@@ -25,36 +24,36 @@ pub(super) struct Row {
 struct Rows {
     good: Vec<Row>,
     bad: usize,
-    named: String,
+    named: Vec<RowFault>,
 }
 
 impl Rows {
-    fn add(&mut self, row: Result<Row, String>) {
+    fn add(&mut self, row: Result<Row, RowFault>) {
         match row {
             Ok(row) => self.good.push(row),
             Err(fault) => {
                 self.bad += 1;
                 if self.bad <= NAMED_AT_MOST {
-                    // Writing to a string does not fail.
-                    let _ = write!(self.named, "; {fault}");
+                    self.named.push(fault);
                 }
             }
         }
     }
 
     fn finish(self, field: &str) -> Result<Vec<Row>, FieldError> {
-        let (named, more) = (self.named, self.bad.saturating_sub(NAMED_AT_MOST));
-        let rows = match self.bad {
-            0 if self.good.is_empty() => return Err(FieldError::new(field, Fault::Empty)),
+        let (rows, count) = (Listed(self.named), self.bad);
+        let fault = match count {
+            0 if self.good.is_empty() => Fault::Empty,
             0 => return Ok(self.good),
-            1 => "1 bad row".to_owned(),
-            bad => format!("{bad} bad rows"),
+            1 => Fault::BadRow(rows),
+            ..=NAMED_AT_MOST => Fault::BadRows { count, rows },
+            _ => Fault::MoreBadRows {
+                count,
+                rows,
+                more: count - NAMED_AT_MOST,
+            },
         };
-        let rest = match more {
-            0 => String::new(),
-            more => format!("; and {more} more"),
-        };
-        Err(FieldError::new(field, format!("{rows}{named}{rest}")))
+        Err(FieldError::new(field, fault))
     }
 }
 
@@ -67,7 +66,7 @@ pub(super) fn from_json(
     let mut rows = Rows::default();
     for (at, item) in items.unwrap_or_default().iter().enumerate() {
         let path = format!("recipients[{at}]");
-        rows.add(recipient(item, &path, prefixes).map_err(|fault| fault.to_string()));
+        rows.add(recipient(item, &path, prefixes).map_err(|fault| RowFault::Item(Box::new(fault))));
     }
     rows.finish("recipients")
 }
@@ -75,7 +74,7 @@ pub(super) fn from_json(
 fn recipient(item: &Json, path: &str, prefixes: &[String]) -> Result<Row, FieldError> {
     let mut fields = Fields::of(item, path)?;
     let to = fields.required_string(TO, 1..=64)?;
-    let to = number(to, prefixes).map_err(|message| fields.fault(TO, message))?;
+    let to = number(to, prefixes).map_err(|fault| fields.fault(TO, fault))?;
     let metadata = match fields.present("metadata") {
         Some(json) => Metadata::from_json(json, &fields.path_of("metadata"))?,
         None => Metadata::empty(),
@@ -84,13 +83,10 @@ fn recipient(item: &Json, path: &str, prefixes: &[String]) -> Result<Row, FieldE
     Ok(Row { to, metadata })
 }
 
-fn number(text: &str, prefixes: &[String]) -> Result<E164, String> {
-    let to: E164 = text.parse().map_err(|error: E164Error| error.to_string())?;
+fn number(text: &str, prefixes: &[String]) -> Result<E164, Fault> {
+    let to: E164 = text.parse().map_err(Fault::Phone)?;
     if !prefixes.is_empty() && !prefixes.iter().any(|p| to.as_str().starts_with(p.as_str())) {
-        return Err(format!(
-            "this service calls only numbers that begin with {}",
-            prefixes.join(", ")
-        ));
+        return Err(Fault::Prefixes(prefixes.join(", ")));
     }
     Ok(to)
 }
@@ -99,7 +95,7 @@ fn number(text: &str, prefixes: &[String]) -> Result<E164, String> {
 const FILE: &str = "file";
 
 pub(super) fn from_csv(file: &[u8], prefixes: &[String]) -> Result<Vec<Row>, FieldError> {
-    let fault = |message: String| FieldError::new(FILE, message);
+    let fault = |fault: Fault| FieldError::new(FILE, fault);
     let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
     let mut reader = csv::ReaderBuilder::new()
         .flexible(true)
@@ -107,20 +103,18 @@ pub(super) fn from_csv(file: &[u8], prefixes: &[String]) -> Result<Vec<Row>, Fie
         .from_reader(file);
     let columns = reader
         .headers()
-        .map_err(|_| fault("the first row must name the columns, in UTF-8".to_owned()))?
+        .map_err(|_| fault(Fault::ColumnsInUtf8))?
         .clone();
     if columns.iter().any(|column| column.contains('\0')) {
-        return Err(fault("the first row must not contain U+0000".to_owned()));
+        return Err(fault(Fault::ColumnZero));
     }
     let to = columns
         .iter()
         .position(|column| column == TO)
-        .ok_or_else(|| fault("the first row must name the columns, one of them `to`".to_owned()))?;
+        .ok_or_else(|| fault(Fault::ColumnTo))?;
     for (at, column) in columns.iter().enumerate() {
         if column.is_empty() || columns.iter().take(at).any(|other| other == column) {
-            return Err(fault(
-                "each column needs a name of its own in the first row".to_owned(),
-            ));
+            return Err(fault(Fault::ColumnNames));
         }
     }
     let mut numbers = CsvRows::of(file);
@@ -128,43 +122,55 @@ pub(super) fn from_csv(file: &[u8], prefixes: &[String]) -> Result<Vec<Row>, Fie
     let mut rows = Rows::default();
     for (at, record) in reader.byte_records().enumerate() {
         if at >= RECIPIENTS_AT_MOST {
-            return Err(fault(format!("more than {RECIPIENTS_AT_MOST} rows")));
+            return Err(fault(Fault::TooManyRows(RECIPIENTS_AT_MOST)));
         }
-        let record = record.map_err(|_| fault("is not CSV".to_owned()))?;
+        let record = record.map_err(|_| fault(Fault::NotCsv))?;
         let row = numbers.row_of(&record);
-        let read = match csv::StringRecord::from_byte_record(record) {
-            Ok(record) => csv_row(&columns, &record, to, prefixes),
-            Err(_) => Err("is not UTF-8".to_owned()),
-        };
-        rows.add(read.map_err(|message| format!("row {row}: {message}")));
+        rows.add(match csv::StringRecord::from_byte_record(record) {
+            Ok(record) => csv_row(&columns, (row, &record), to, prefixes),
+            Err(_) => Err(RowFault::Row {
+                row,
+                fault: Fault::RowNotUtf8,
+            }),
+        });
     }
     rows.finish(FILE)
 }
 
 fn csv_row(
     columns: &csv::StringRecord,
-    record: &csv::StringRecord,
+    (row, record): (usize, &csv::StringRecord),
     to: usize,
     prefixes: &[String],
-) -> Result<Row, String> {
+) -> Result<Row, RowFault> {
     if record.len() != columns.len() {
-        return Err(format!(
-            "has {} cells in place of {}",
-            record.len(),
-            columns.len()
-        ));
+        let (count, columns) = (record.len(), columns.len());
+        let fault = Fault::Cells { count, columns };
+        return Err(RowFault::Row { row, fault });
     }
     if record.iter().any(|cell| cell.contains('\0')) {
-        return Err("must not contain U+0000".to_owned());
+        let fault = Fault::Zero;
+        return Err(RowFault::Row { row, fault });
     }
+    let cell_fault = |fault: FieldError| RowFault::Cell {
+        row,
+        fault: Box::new(fault),
+    };
     let cell = record.get(to).unwrap_or_default();
-    let number = number(cell.trim(), prefixes).map_err(|message| format!("`to`: {message}"))?;
+    let number =
+        number(cell.trim(), prefixes).map_err(|fault| cell_fault(FieldError::new(TO, fault)))?;
     let members = columns.iter().zip(record).enumerate();
     let members = members
         .filter(|(at, _)| *at != to)
         .map(|(_, (name, value))| (name.to_owned(), Json::String(value.to_owned())));
     let json = Json::Object(members.collect());
-    let metadata = Metadata::from_json(&json, "").map_err(|fault| fault.to_string())?;
+    let metadata = Metadata::from_json(&json, "").map_err(|fault| match fault.path.as_str() {
+        "" => RowFault::Metadata {
+            row,
+            fault: fault.fault,
+        },
+        _ => cell_fault(fault),
+    })?;
     Ok(Row {
         to: number,
         metadata,
@@ -173,6 +179,8 @@ fn csv_row(
 
 #[cfg(test)]
 mod tests {
+    use offhook_domain::messages::Message as _;
+
     use super::*;
 
     fn csv(file: &str) -> Result<Vec<Row>, String> {
@@ -212,6 +220,17 @@ mod tests {
         assert!(message.contains("; row 101: "), "{message}");
         assert!(!message.contains("; row 102: "), "{message}");
         assert!(message.ends_with("; and 50 more"), "{message}");
+    }
+
+    #[test]
+    fn bad_rows_are_named_in_spanish_too() {
+        let long = format!("to,note\n12,\n+5215512345678,{}\n", "x".repeat(2_001));
+        let fault = from_csv(long.as_bytes(), &[]).err().unwrap();
+        assert_eq!(
+            fault.spanish(),
+            "`file`: 2 filas con errores; fila 2: `to`: debe comenzar con `+` y el código del país, como \
+             +5215512345678; fila 3: `note`: tiene más de 2000 caracteres"
+        );
     }
 
     #[test]

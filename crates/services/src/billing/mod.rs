@@ -8,6 +8,7 @@ mod pdf;
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
+use offhook_domain::json::Fault;
 use offhook_domain::{AccountId, InvoiceId, PlanTerms, Timestamp};
 use offhook_storage::{Invoice, LedgerEntry, LedgerFilter, StoreError, UsageDay, Wallet};
 
@@ -80,7 +81,7 @@ impl Billing {
         &self,
         from: Option<Timestamp>,
         to: Option<Timestamp>,
-    ) -> Result<(i32, i32), String> {
+    ) -> Result<(i32, i32), Fault> {
         let today = self.0.clock.now().utc_day();
         let from = from.map(Timestamp::utc_day);
         let last = to.map_or_else(
@@ -89,9 +90,7 @@ impl Billing {
         );
         let first = from.unwrap_or(last - (USAGE_DEFAULT_DAYS - 1));
         if last - first >= USAGE_DAYS {
-            return Err(format!(
-                "must not be more than {USAGE_DAYS} days before `to`, both days included"
-            ));
+            return Err(Fault::TooManyDays(USAGE_DAYS));
         }
         Ok((first, last))
     }

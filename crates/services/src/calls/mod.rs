@@ -21,8 +21,8 @@ use crate::signals::Signal;
 use crate::{Caller, Context, Live, Providers, Refusal, Result, UseCaseError};
 
 pub(crate) use hours::{Hours, opening};
-pub(crate) use place::{NO_CALLS, RESERVED_SECONDS, no_number, replay};
 pub use place::{PlaceCall, PlacedReply};
+pub(crate) use place::{RESERVED_SECONDS, no_number, replay};
 pub(crate) use placed_by::PlacedBy;
 pub use settings::{CallSettings, Looks};
 

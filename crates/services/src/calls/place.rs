@@ -3,7 +3,7 @@
 use offhook_boxed::boxed;
 use std::sync::atomic::Ordering;
 
-use offhook_domain::json::{FieldError, Fields, Json, Rule};
+use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::{
     AccountId, AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, Credits, E164,
     Metadata, Plan, Price, RequestId, Runtime, Timestamp,
@@ -29,9 +29,6 @@ const IN_DOUBT: &str =
     "The call may have been placed: a retry with the same Idempotency-Key tells.";
 
 const STOPPING: &str = "This process is being stopped and places no more calls. Nothing was placed; try again shortly.";
-
-/// The error for a plan without calls.
-pub(crate) const NO_CALLS: &str = "The account's plan holds no calls: choose one that does.";
 
 /// Seconds of credits held at most before the call begins.
 pub(crate) const RESERVED_SECONDS: i64 = 600;
@@ -149,7 +146,7 @@ impl Calls {
         }
         // It would wait forever for a line.
         if caller.terms.live_calls == 0 {
-            return Err(UseCaseError::PlanLimit(NO_CALLS));
+            return Err(UseCaseError::PlanLimit(Refusal::NoCalls));
         }
         let request = self.read(body)?;
         let (agent, config, number) = self.agent(caller, request.agent_ref).await?;
@@ -220,7 +217,7 @@ impl Calls {
             .map_err(|error: offhook_domain::E164Error| fields.fault("to", error))?;
         let prefixes = &self.ctx.calls.allowed_prefixes;
         if !prefixes.is_empty() && !prefixes.iter().any(|p| to.as_str().starts_with(p.as_str())) {
-            return Err(fields.fault("to", Rule::Prefixes(prefixes.join(", "))));
+            return Err(fields.fault("to", Fault::Prefixes(prefixes.join(", "))));
         }
         let metadata = match fields.present("metadata") {
             Some(json) => Metadata::from_json(json, "metadata")?,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::json::{Fault, FieldError, Fields, Json, Rule};
+use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::tool::{Tool, ToolKind};
 use offhook_domain::{AgentConfig, ClaimId, ConversationId, Metadata, Price, TerminationReason};
 use offhook_engine::ports::{Knowledge, NoTools, Tools};
@@ -198,15 +198,14 @@ fn read(body: &Json) -> Result<Message, FieldError> {
     let mut fields = Fields::of(body, "")?;
     let text = fields.required_string("text", 1..=usize::MAX)?;
     if text.len() > MAX_TEXT_BYTES {
-        return Err(fields.fault("text", Rule::Bytes(MAX_TEXT_BYTES)));
+        return Err(fields.fault("text", Fault::Bytes(MAX_TEXT_BYTES)));
     }
     if text.trim().is_empty() {
         return Err(fields.fault("text", Fault::Empty));
     }
     let id = fields.optional_string("message_id", 1..=MESSAGE_ID_CHARS)?;
     if id.is_some_and(|id| !id.bytes().all(|b| b.is_ascii_graphic())) {
-        let message = "must be printable ASCII without spaces";
-        return Err(fields.fault("message_id", message));
+        return Err(fields.fault("message_id", Fault::Graphic));
     }
     fields.finish()?;
     Ok(Message {

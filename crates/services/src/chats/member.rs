@@ -9,7 +9,7 @@ use offhook_domain::{AgentConfig, ConversationId};
 use offhook_storage::{ChatOpened, ChatView, NewChat, mint};
 
 use super::open::{TOKEN_LIFE, cap_reached, check_serves, read};
-use super::{AN_ANSWER, Chats, IN_DOUBT, NO_API, STOPPING, unknown_token};
+use super::{AN_ANSWER, Chats, IN_DOUBT, STOPPING, unknown_token};
 use crate::agents::corrupt;
 use crate::error::{Result, UseCaseError};
 use crate::{Caller, Refusal};
@@ -27,7 +27,7 @@ impl Chats {
         let found = store.member_agent(caller.account.id, agent_id).await?;
         let found = found.ok_or(UseCaseError::NotFound)?;
         if !caller.terms.api {
-            return Err(UseCaseError::PlanLimit(NO_API));
+            return Err(UseCaseError::PlanLimit(Refusal::NoApi));
         }
         check_serves(found.agent.status)?;
         let stored = found

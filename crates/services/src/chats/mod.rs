@@ -42,9 +42,6 @@ pub(crate) const IN_DOUBT: &str =
 
 pub(crate) const STOPPING: &str = "This process is being stopped and begins nothing more. Nothing was changed; try again shortly.";
 
-/// The error for a plan without the API.
-const NO_API: &str = "The account's plan has no API, and so no widget.";
-
 /// What the wallet pays for in a text conversation.
 pub(crate) const AN_ANSWER: &str = "an answer";
 

@@ -9,7 +9,7 @@ use offhook_domain::{AgentConfig, AgentId, AgentStatus, ConversationId, Metadata
 use offhook_storage::{ChatOpened, NewChat, StoreError, WidgetAgent, mint};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::{AN_ANSWER, Chats, IN_DOUBT, NO_API, STOPPING, TOKEN_HEX, TOKEN_PREFIX};
+use super::{AN_ANSWER, Chats, IN_DOUBT, STOPPING, TOKEN_HEX, TOKEN_PREFIX};
 use crate::agents::corrupt;
 use crate::digest::sha256;
 use crate::error::{Result, UseCaseError};
@@ -21,11 +21,6 @@ pub(super) const TOKEN_LIFE: Duration = Duration::from_secs(4 * 3_600);
 
 const MINUTE_US: i64 = 60_000_000;
 const DAY_US: i64 = 86_400_000_000;
-
-const TOO_MANY: &str = "Too many sessions with this agent began in this minute.";
-
-const CAP_REACHED: &str = "The widget's daily credits are used up, or held by conversations that are open. The next day begins at \
-     midnight UTC.";
 
 pub struct OpenedChat {
     /// Its id, which is also the conversation's.
@@ -102,7 +97,7 @@ pub(crate) fn admit(shared: &Runner, found: &WidgetAgent, origin: &str) -> Resul
         return Err(UseCaseError::Origin);
     }
     if !shared.plans.terms(found.account.plan).api {
-        return Err(UseCaseError::PlanLimit(NO_API));
+        return Err(UseCaseError::PlanLimit(Refusal::NoApi));
     }
     check_serves(found.agent.status)?;
     let stored = found
@@ -122,11 +117,11 @@ pub(super) fn check_serves(status: AgentStatus) -> Result<()> {
 }
 
 pub(crate) fn cap_reached(at: Timestamp) -> UseCaseError {
-    UseCaseError::RateLimited(CAP_REACHED, seconds_to_the_next(DAY_US, at))
+    UseCaseError::RateLimited(Refusal::CapReached, seconds_to_the_next(DAY_US, at))
 }
 
 pub(crate) fn too_many(at: Timestamp) -> UseCaseError {
-    UseCaseError::RateLimited(TOO_MANY, seconds_to_the_next(MINUTE_US, at))
+    UseCaseError::RateLimited(Refusal::TooManySessions, seconds_to_the_next(MINUTE_US, at))
 }
 
 /// A malformed agent id is reported as an unknown agent.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{CallOutcome, ClaimId, Credits, FailureReason, Timestamp};
+use offhook_domain::{CallOutcome, ClaimId, Credits, EntryText, FailureReason, Timestamp};
 use offhook_engine::ports::Message;
 use offhook_engine::{Persona, summarize};
 use offhook_failpoints as failpoints;
@@ -224,7 +224,7 @@ fn settlement(
         state: outcome.state(),
         summary,
         credits: lasted.credits,
-        description: format!("Call of {seconds} s"),
+        description: EntryText::Call(seconds).to_string(),
         at,
         event,
     }

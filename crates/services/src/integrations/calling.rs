@@ -3,7 +3,9 @@
 use futures_util::FutureExt as _;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, ConversationId, CredentialId, IntegrationStatus};
+use offhook_domain::{
+    AccountId, ConversationId, CredentialId, IntegrationFault, IntegrationStatus,
+};
 use offhook_engine::ports::{FunctionCall, FunctionError};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -154,9 +156,5 @@ impl Functions {
 
 /// The error of a connection whose application refuses tokens that it has just granted.
 fn refused(toolkit: &str) -> String {
-    let name = Toolkit::name_of(toolkit);
-    format!(
-        "{name} takes no authorization of this service, not even a new one (HTTP status 401): look there what it may do, \
-         and connect it again"
-    )
+    IntegrationFault::NoneAccepted(Toolkit::name_of(toolkit).to_owned()).to_string()
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use offhook_domain::tool::{HttpRequest, TOOLS_AT_MOST, Tool, ToolKind};
-use offhook_domain::{AccountId, Json, Timestamp};
+use offhook_domain::{AccountId, IntegrationFault, Json, Timestamp};
 use offhook_engine::ports::{Application, Authorization, Grant, GrantError, ToolkitFunction};
 use offhook_storage::{NewConsent, StoreError, ToolRow, mint};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -148,8 +148,8 @@ impl Integrations {
             ConsentAnswer::Code(code) => code,
             ConsentAnswer::Error("access_denied") => return Err(ConnectError::Denied(name)),
             ConsentAnswer::Error(_) => {
-                let said = format!("{name} answered the request for consent with an error");
-                self.failed(account, &toolkit, said).await?;
+                let fault = IntegrationFault::ConsentError(name.to_owned());
+                self.failed(account, &toolkit, &fault).await?;
                 return Err(ConnectError::NotGranted(name, GrantError::Malformed));
             }
         };
@@ -164,8 +164,8 @@ impl Integrations {
                 match granted.await {
                     Ok(grant) => integrations.connect(account, &*application, grant).await?,
                     Err(error) => {
-                        let said = not_granted(offered, error);
-                        integrations.failed(account, &toolkit, said).await?;
+                        let fault = not_granted(offered, error);
+                        integrations.failed(account, &toolkit, &fault).await?;
                         return Err(ConnectError::NotGranted(name, error));
                     }
                 }
@@ -236,11 +236,11 @@ impl Integrations {
         &self,
         account: AccountId,
         toolkit: &str,
-        said: String,
+        fault: &IntegrationFault,
     ) -> Result<(), StoreError> {
         let (store, now) = (&self.0.store, self.0.clock.now());
         store
-            .connecting_failed(account, toolkit.to_owned(), said, now)
+            .connecting_failed(account, toolkit.to_owned(), fault.to_string(), now)
             .await
     }
 
@@ -312,37 +312,18 @@ fn tool(name: String, key: String, function: ToolkitFunction) -> Result<Tool, St
 }
 
 /// Tells the account why a toolkit is not connected.
-fn not_granted(toolkit: Toolkit, error: GrantError) -> String {
-    let name = toolkit.name;
+fn not_granted(toolkit: Toolkit, error: GrantError) -> IntegrationFault {
+    let name = toolkit.name.to_owned();
     match error {
-        GrantError::Unreachable => {
-            format!("{name} did not answer when it was asked for access: connect it again")
-        }
-        GrantError::Refused => {
-            format!(
-                "{name} did not take the consent, which is good once and for a few minutes: connect it again"
-            )
-        }
-        GrantError::Client => format!(
-            "{name} does not know this service: whoever runs it must look at integrations.{0}.client_id and \
-             integrations.{0}.client_secret",
-            toolkit.toolkit
-        ),
-        GrantError::Partial => {
-            format!(
-                "{name} was allowed less than what agents need: connect it again, and allow all of it"
-            )
-        }
-        GrantError::Answered(status) => {
-            format!(
-                "{name} answered the request for access with HTTP status {status}: connect it again later"
-            )
-        }
-        GrantError::Malformed => {
-            format!(
-                "{name} answered the request for access in a form that is not the documented one"
-            )
-        }
+        GrantError::Unreachable => IntegrationFault::Silent(name),
+        GrantError::Refused => IntegrationFault::ConsentRefused(name),
+        GrantError::Client => IntegrationFault::UnknownClient {
+            name,
+            toolkit: toolkit.toolkit.to_owned(),
+        },
+        GrantError::Partial => IntegrationFault::Partial(name),
+        GrantError::Answered(status) => IntegrationFault::Status { name, status },
+        GrantError::Malformed => IntegrationFault::Malformed(name),
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use offhook_domain::{AccountId, ClaimId, CredentialId};
+use offhook_domain::{AccountId, ClaimId, CredentialId, IntegrationFault};
 use offhook_engine::ports::{Application, GrantError};
 use offhook_storage::{Connection, Renewal, StoreError, TokenTurn, mint};
 use tokio::time::sleep;
@@ -222,12 +222,12 @@ async fn renew(
     in_use: bool,
 ) -> Result<Option<Renewed>> {
     let toolkit = application.toolkit();
-    let name = Toolkit::name_of(toolkit);
-    let refused = |said: String| (Renewal::Refused(said), Renewed::Never);
+    let refused = |fault: fn(String) -> IntegrationFault| {
+        let fault = fault(Toolkit::name_of(toolkit).to_owned());
+        (Renewal::Refused(fault.to_string()), Renewed::Never)
+    };
     let (renewal, renewed) = match tokens.refresh_token {
-        None => refused(format!(
-            "{name} granted access for a time, and that is over: connect it again"
-        )),
+        None => refused(IntegrationFault::Expired),
         Some(refresh_token) => match application.consents().refresh(&refresh_token).await {
             Ok(grant) => {
                 let now = shared.clock.now();
@@ -236,12 +236,10 @@ async fn renew(
                 let renewal = Renewal::Renewed(id, tokens.to_text(), lapses_at);
                 (renewal, Renewed::Granted(id, tokens))
             }
-            Err(GrantError::Refused) => refused(format!(
-                "{name} takes the authorization no more (it was withdrawn there, or has run out): connect it again"
-            )),
+            Err(GrantError::Refused) => refused(IntegrationFault::Withdrawn),
             Err(error) => {
                 tracing::warn!(%account, toolkit, %error, "tokens are not renewed");
-                let said = in_use.then(|| not_renewed(name, toolkit, error));
+                let said = in_use.then(|| not_renewed(toolkit, error).to_string());
                 (Renewal::Failed(said), Renewed::NotNow)
             }
         },
@@ -258,24 +256,17 @@ async fn renew(
     Ok(None)
 }
 
-fn not_renewed(name: &str, toolkit: &str, error: GrantError) -> String {
+fn not_renewed(toolkit: &str, error: GrantError) -> IntegrationFault {
+    let name = Toolkit::name_of(toolkit).to_owned();
     match error {
-        GrantError::Unreachable => {
-            format!(
-                "{name} does not answer, and the access that it granted has lapsed; it is asked again and again"
-            )
+        GrantError::Unreachable => IntegrationFault::LapsedSilent(name),
+        GrantError::Client => IntegrationFault::LapsedClient {
+            name,
+            toolkit: toolkit.to_owned(),
+        },
+        GrantError::Answered(status) => IntegrationFault::LapsedStatus { name, status },
+        GrantError::Refused | GrantError::Partial | GrantError::Malformed => {
+            IntegrationFault::LapsedMalformed(name)
         }
-        GrantError::Client => format!(
-            "{name} does not know this service any more: whoever runs it must look at integrations.{toolkit}.client_id \
-             and integrations.{toolkit}.client_secret"
-        ),
-        GrantError::Answered(status) => format!(
-            "{name} answers with HTTP status {status}, and the access that it granted has lapsed; it is asked again and \
-             again"
-        ),
-        GrantError::Refused | GrantError::Partial | GrantError::Malformed => format!(
-            "{name} answers in a form that is not the documented one, and the access that it granted has lapsed; it is \
-             asked again and again"
-        ),
     }
 }

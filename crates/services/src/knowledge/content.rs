@@ -3,13 +3,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use offhook_documents::Format;
-use offhook_domain::json::{Fault, FieldError, Fields, Json, Rule};
+use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::{DocumentSource, FolderId};
 use offhook_egress::{Policy, TargetUrl};
 use ring::digest::{SHA256, digest};
 
 use super::NAME;
-use crate::urls;
 
 /// Text has no length limit of its own: the body's limit is lower.
 const TEXT: std::ops::RangeInclusive<usize> = 1..=usize::MAX;
@@ -78,29 +77,26 @@ fn read_json(body: &Json) -> Result<ReadContent, FieldError> {
     let read = match (text, url, encoded) {
         (Some(text), None, None) => {
             if text.trim().is_empty() {
-                return Err(fields.fault("text", Rule::Blank));
+                return Err(fields.fault("text", Fault::Blank));
             }
             let content = Some(text.as_bytes().to_vec());
             read(DocumentSource::Text, Some(Format::Text), None, content)
         }
         (None, Some(url), None) => {
             let url = TargetUrl::parse(url, Policy::default())
-                .map_err(|error| fields.fault("url", urls::fault(&error)))?;
+                .map_err(|error| fields.fault("url", error))?;
             let url = Some(url.as_str().to_owned());
             read(DocumentSource::Url, None, url, None)
         }
         (None, None, Some(encoded)) => {
             let content = STANDARD
                 .decode(encoded)
-                .map_err(|_| fields.fault("content_base64", "must be base64 (RFC 4648)"))?;
+                .map_err(|_| fields.fault("content_base64", Fault::Base64))?;
             let format = format("content_base64", &name, None, &content)?;
             read(DocumentSource::File, Some(format), None, Some(content))
         }
         (None, None, None) => {
-            return Err(fields.fault(
-                "text",
-                "is required, unless `url` or `content_base64` is given",
-            ));
+            return Err(fields.fault("text", Fault::NoContent));
         }
         _ => {
             let more = if text.is_some() && url.is_some() {
@@ -108,10 +104,7 @@ fn read_json(body: &Json) -> Result<ReadContent, FieldError> {
             } else {
                 "content_base64"
             };
-            return Err(fields.fault(
-                more,
-                "must not be given with another of `text`, `url` and `content_base64`",
-            ));
+            return Err(fields.fault(more, Fault::TwoContents));
         }
     };
     fields.finish()?;
@@ -125,8 +118,7 @@ fn read_file(file: DocumentFile) -> Result<ReadContent, FieldError> {
         None => own.chars().take(*NAME.end()).collect(),
     };
     if name.trim().is_empty() {
-        let missing = "is required, as the file has no name of its own";
-        return Err(FieldError::new("name", missing));
+        return Err(FieldError::new("name", Fault::NameOfFile));
     }
     if name.chars().count() > *NAME.end() {
         return Err(FieldError::new("name", Fault::TooLong(*NAME.end())));
@@ -135,7 +127,7 @@ fn read_file(file: DocumentFile) -> Result<ReadContent, FieldError> {
         None | Some("") => None,
         Some(id) => Some(
             id.parse()
-                .map_err(|_| FieldError::new("folder_id", Rule::Uuid))?,
+                .map_err(|_| FieldError::new("folder_id", Fault::Uuid))?,
         ),
     };
     let named = if own.is_empty() { name.as_str() } else { own };
@@ -166,22 +158,17 @@ fn format(
     if content.is_empty() {
         return Err(FieldError::new(field, Fault::Empty));
     }
-    let by_name = Format::of_name(name)
-        .map_err(|error| FieldError::new(field, Rule::FileKind(error.to_string())))?;
+    let unknown = || FieldError::new(field, Fault::FileKind);
+    let by_name = Format::of_name(name).map_err(|_| unknown())?;
     by_name
         .or_else(|| content_type.and_then(Format::of_mime_type))
         .or_else(|| Format::of_content(content))
-        .ok_or_else(|| {
-            FieldError::new(
-                field,
-                Rule::FileKind(offhook_documents::UnknownFormat.to_string()),
-            )
-        })
+        .ok_or_else(unknown)
 }
 
 pub(super) fn name<'a>(text: &'a str, fields: &Fields<'_>) -> Result<&'a str, FieldError> {
     if text.trim().is_empty() {
-        return Err(fields.fault("name", Rule::Blank));
+        return Err(fields.fault("name", Fault::Blank));
     }
     Ok(text)
 }
@@ -192,5 +179,5 @@ pub(super) fn folder(fields: &mut Fields<'_>) -> Result<Option<FolderId>, FieldE
     };
     let id = text.parse();
     id.map(Some)
-        .map_err(|_| fields.fault("folder_id", Rule::Uuid))
+        .map_err(|_| fields.fault("folder_id", Fault::Uuid))
 }

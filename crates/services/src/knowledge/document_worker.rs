@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_documents::{ExtractError, Extractor, Format};
-use offhook_domain::DocumentId;
+use offhook_domain::{DocumentFault, DocumentId};
 use offhook_egress::GuardedClient;
 use offhook_metrics::metrics;
 use offhook_storage::{ClaimedDocument, Document, Fenced, ReadDocument, ReadPart, StoreError};
@@ -34,11 +34,6 @@ const WORDS_AT_ONCE: usize = 16_000;
 
 /// Words deleted in one transaction.
 const CLEARED_AT_ONCE: i64 = 500;
-
-const MISSING: &str = "The file is not in the object store any more: send it again.";
-
-const GIVEN_UP: &str =
-    "Reading the file ended its reader three times: save it anew, or send its text.";
 
 /// The worker that reads documents. One runs in each process.
 pub struct DocumentWorker {
@@ -192,14 +187,14 @@ impl DocumentWorker {
             return Ok(Ended::Lost);
         }
         if claimed.tries > TRIES {
-            return Ok(failed(GIVEN_UP));
+            return Ok(failed(DocumentFault::GivenUp));
         }
         let store = &self.knowledge.ctx.store;
         let document = &claimed.document;
         let (format, content, charset) = match &document.url {
             Some(url) => match fetch::fetch(&self.client, url, self.fetch_limit).await {
                 Ok(fetched) => (fetched.format, fetched.content, fetched.charset),
-                Err(sentence) => return Ok(failed(sentence)),
+                Err(fault) => return Ok(failed(fault)),
             },
             None => {
                 let format = document.mime_type.as_deref().and_then(Format::of_mime_type);
@@ -232,12 +227,10 @@ impl DocumentWorker {
         };
         let text = match self.extractor.extract(format, content).await {
             Ok(text) => text,
-            Err(ExtractError::Unreadable(sentence)) => return Ok(failed(sentence.to_string())),
-            Err(ExtractError::Died(sentence)) if claimed.tries >= TRIES => {
-                return Ok(failed(sentence));
-            }
-            Err(ExtractError::Died(sentence)) => {
-                tracing::warn!(document = %document.id, sentence, "a reader of documents died");
+            Err(ExtractError::Unreadable(fault)) => return Ok(failed(fault)),
+            Err(ExtractError::Died(fault)) if claimed.tries >= TRIES => return Ok(failed(fault)),
+            Err(ExtractError::Died(fault)) => {
+                tracing::warn!(document = %document.id, sentence = %fault, "a reader of documents died");
                 return Ok(Ended::Again);
             }
             Err(ExtractError::Unavailable(error)) => {
@@ -275,7 +268,7 @@ impl DocumentWorker {
             return Ok(Ended::Lost);
         }
         tracing::error!(document = %id, "an upload is missing from the object store");
-        Ok(failed(MISSING))
+        Ok(failed(DocumentFault::Missing))
     }
 
     /// Removes what an earlier try has stored; `false` if the claim is lost.
@@ -328,6 +321,6 @@ fn first<T>(rows: &mut Vec<T>, most: usize) -> Vec<T> {
     std::mem::replace(rows, rest)
 }
 
-fn failed(sentence: impl Into<String>) -> Ended {
-    Ended::Read(Err(sentence.into()))
+fn failed(fault: DocumentFault) -> Ended {
+    Ended::Read(Err(fault.to_string()))
 }

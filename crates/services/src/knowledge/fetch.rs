@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use offhook_documents::{Format, UnknownFormat};
+use offhook_documents::Format;
+use offhook_domain::{DocumentFault, Unfetched};
 use offhook_egress::{Failure, GuardedClient, TargetUrl};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, Response};
@@ -22,38 +23,29 @@ pub(super) struct Fetched {
     pub(super) charset: Option<String>,
 }
 
-/// Fetches a URL's content; the error is a sentence that says why it could not be fetched within `limit`.
+/// Fetches a URL's content; the error says why it could not be fetched within `limit`.
 pub(super) async fn fetch(
     client: &GuardedClient,
     url: &str,
     limit: Duration,
-) -> Result<Fetched, String> {
-    let target = TargetUrl::parse(url, client.policy())
-        .map_err(|error| format!("The address cannot be fetched: it {error}."))?;
+) -> Result<Fetched, DocumentFault> {
+    let target = TargetUrl::parse(url, client.policy()).map_err(DocumentFault::Address)?;
     timeout(limit, get(client, &target))
         .await
-        .unwrap_or_else(|_| {
-            Err("The address took longer than 15 seconds: send the file itself.".to_owned())
-        })
+        .unwrap_or(Err(DocumentFault::AddressSlow))
 }
 
-async fn get(client: &GuardedClient, target: &TargetUrl) -> Result<Fetched, String> {
+async fn get(client: &GuardedClient, target: &TargetUrl) -> Result<Fetched, DocumentFault> {
     let request = client
         .request(Method::GET, target)
-        .map_err(|error| format!("The address cannot be fetched: it {error}."))?;
+        .map_err(DocumentFault::Address)?;
     let response = request.send().await.map_err(|error| failed(&error))?;
     let status = response.status();
     if status.is_redirection() {
-        return Err(format!(
-            "The address answered with a redirect ({}): give the address that it leads to.",
-            status.as_u16()
-        ));
+        return Err(DocumentFault::Redirect(status.as_u16()));
     }
     if !status.is_success() {
-        return Err(format!(
-            "The address answered with status {}: it must be readable without signing in.",
-            status.as_u16()
-        ));
+        return Err(DocumentFault::Status(status.as_u16()));
     }
     let kind = response.headers().get(CONTENT_TYPE).cloned();
     let kind = kind.as_ref().and_then(|value| value.to_str().ok());
@@ -73,13 +65,11 @@ fn charset(kind: &str) -> Option<String> {
     Some(value.trim().trim_matches('"').to_owned())
 }
 
-async fn body(mut response: Response) -> Result<Vec<u8>, String> {
+async fn body(mut response: Response) -> Result<Vec<u8>, DocumentFault> {
     let mut content = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(|error| failed(&error))? {
         if content.len() + piece.len() > MAX_BYTES {
-            return Err(
-                "The address holds more than 20 MiB: split it into several documents.".to_owned(),
-            );
+            return Err(DocumentFault::AddressLarge);
         }
         content.extend_from_slice(&piece);
     }
@@ -87,7 +77,7 @@ async fn body(mut response: Response) -> Result<Vec<u8>, String> {
 }
 
 /// The format by the media type, else by the URL, else by the content.
-fn format(kind: Option<&str>, target: &TargetUrl, content: &[u8]) -> Result<Format, String> {
+fn format(kind: Option<&str>, target: &TargetUrl, content: &[u8]) -> Result<Format, DocumentFault> {
     let by_address = || {
         let path = target.as_url().path();
         Format::of_name(path.rsplit('/').next().unwrap_or_default())
@@ -109,25 +99,24 @@ fn format(kind: Option<&str>, target: &TargetUrl, content: &[u8]) -> Result<Form
                 .chars()
                 .take(100)
                 .collect();
-            format!("The address holds {essence}: it {UnknownFormat}.")
+            DocumentFault::OtherContent(essence)
         }),
         None => by_address()
             .ok()
             .flatten()
             .or_else(|| Format::of_content(content))
-            .ok_or_else(|| format!("The address holds what cannot be read: it {UnknownFormat}.")),
+            .ok_or(DocumentFault::UnknownContent),
     }
 }
 
-fn failed(error: &reqwest::Error) -> String {
-    let why = match Failure::of(error) {
-        Failure::BlockedAddress => "its name leads to an address that is not public",
-        Failure::Dns => "its name leads nowhere",
-        Failure::Connect => "nothing answers there",
-        Failure::Tls => "its certificate or TLS is faulty",
-        Failure::Timeout => "it took too long",
-        Failure::Reset => "it broke the connection off",
-        Failure::Protocol => "it does not speak HTTP/1.1",
-    };
-    format!("The address cannot be fetched: {why}.")
+fn failed(error: &reqwest::Error) -> DocumentFault {
+    DocumentFault::Unfetched(match Failure::of(error) {
+        Failure::BlockedAddress => Unfetched::Blocked,
+        Failure::Dns => Unfetched::Name,
+        Failure::Connect => Unfetched::Silent,
+        Failure::Tls => Unfetched::Tls,
+        Failure::Timeout => Unfetched::Slow,
+        Failure::Reset => Unfetched::Broken,
+        Failure::Protocol => Unfetched::Protocol,
+    })
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use offhook_documents::words;
 use offhook_domain::body;
 use offhook_domain::body::{Body as _, Form, Integer, Like, Optional, Required, Text, Uuids};
-use offhook_domain::json::{Fields, Json, Rule, item_path};
+use offhook_domain::json::{Fault, Fields, Json, item_path};
 use offhook_domain::{AccountId, DocumentId, FieldError, FolderId};
 use offhook_storage::{AccountWords, Posting, Store, StoreError};
 use tokio::time::Instant;
@@ -111,7 +111,7 @@ fn ids<T>(of: fn(uuid::Uuid) -> T) -> impl Form<Value = Vec<T>> {
             let read = |(at, item): (usize, &Json)| {
                 let uuid = item.as_str().filter(|text| text.len() == 36);
                 let uuid = uuid.and_then(|text| uuid::Uuid::try_parse(text).ok());
-                let fault = || FieldError::new(item_path(&path, at), Rule::Uuid);
+                let fault = || FieldError::new(item_path(&path, at), Fault::Uuid);
                 uuid.map(of).ok_or_else(fault)
             };
             let items = items.unwrap_or_default().iter().enumerate();

@@ -138,7 +138,7 @@ impl People {
 impl From<InputError> for BeginError {
     fn from(error: InputError) -> Self {
         match error {
-            InputError::Invalid(_) => Self::AccountName,
+            InputError::Invalid(_) | InputError::Secret(_) => Self::AccountName,
             InputError::Store(error) => Self::Store(error),
         }
     }

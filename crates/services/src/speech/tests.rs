@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use offhook_domain::json::Json;
+use offhook_domain::json::{Fault, Json};
 use offhook_domain::{FieldError, Plans};
 use offhook_engine::ports::speech::{SpeechToText, TextToSpeech};
 
@@ -29,7 +29,7 @@ impl Speech for Here {
 
 fn answer(known: &[&str], provider: &str) -> SpeechError {
     if known.contains(&provider) || provider == SCRIPTED {
-        return SpeechError::Unable(FieldError::new("config", "is not what this is about"));
+        return SpeechError::Unable(FieldError::new("config", Fault::Unknown));
     }
     SpeechError::NotConfigured
 }

@@ -5,7 +5,7 @@ mod rules;
 
 use std::collections::HashMap;
 
-use offhook_domain::json::Json;
+use offhook_domain::json::{self, Json};
 use serde_json::Value;
 
 pub(crate) use rules::Fault;
@@ -45,22 +45,21 @@ const MIN_TEXT: usize = 1 << 10;
 const FAULTS: usize = 3;
 
 /// Checks a schema; the error continues the field's name.
-pub(crate) fn check(schema: &Json) -> Result<(), String> {
+pub(crate) fn check(schema: &Json) -> Result<(), json::Fault> {
     let text = schema.to_compact();
     if text.len() > MAX_BYTES {
-        return Err(format!("is longer than {MAX_BYTES} bytes of compact JSON"));
+        return Err(json::Fault::SchemaBytes(MAX_BYTES));
     }
-    let value: Value = serde_json::from_str(&text)
-        .map_err(|_| "holds a number that cannot be represented".to_owned())?;
+    let value: Value = serde_json::from_str(&text).map_err(|_| json::Fault::SchemaNumber)?;
     if !matches!(value.get("type"), None | Some(Value::String(_)))
         || value.get("type").is_some_and(|kind| kind != "object")
     {
-        return Err("must have the `type` `object`: models send arguments as an object".to_owned());
+        return Err(json::Fault::SchemaOfArguments);
     }
     Parts::new(&value).validator()?;
     let validator = SchemaValidator::of(&value)?;
     if validator.looks.saturating_mul(MIN_TEXT) > MAX_WORK {
-        return Err("has patterns that take too long: write shorter or fewer ones".to_owned());
+        return Err(json::Fault::SchemaWork);
     }
     Ok(())
 }
@@ -78,7 +77,7 @@ pub(super) fn fit(
         );
     };
     let schema = serde_json::from_str(&schema.to_compact()).map_err(|error| error.to_string())?;
-    let mut validator = SchemaValidator::of(&schema)?;
+    let mut validator = SchemaValidator::of(&schema).map_err(|fault| fault.to_string())?;
     if validator.is_too_long(text) {
         return Err(
             "The arguments are too long for the tool's schema. Call the tool again with shorter ones.".to_owned(),
@@ -118,16 +117,14 @@ pub(crate) struct SchemaValidator {
 
 impl SchemaValidator {
     /// Compiles a schema. The error, for an invalid or too costly one, continues its name.
-    pub(crate) fn of(schema: &Value) -> Result<Self, String> {
+    pub(crate) fn of(schema: &Value) -> Result<Self, json::Fault> {
         let mut costly = Costly::default();
         costly.count(schema);
         if costly.unevaluated > MAX_UNEVALUATED {
-            return Err(format!(
-                "has more than {MAX_UNEVALUATED} of `unevaluatedProperties` and `unevaluatedItems`"
-            ));
+            return Err(json::Fault::SchemaUnevaluated(MAX_UNEVALUATED));
         }
         if costly.patterns > MAX_PATTERNS {
-            return Err(format!("has more than {MAX_PATTERNS} patterns"));
+            return Err(json::Fault::SchemaPatterns(MAX_PATTERNS));
         }
         let sum = Parts::new(schema).validator()?;
         let (rules, bytes) = compile(schema, MAX_PATTERNS_BYTES / costly.patterns.max(1))?;
@@ -150,7 +147,7 @@ impl SchemaValidator {
 }
 
 /// Rules with patterns of up to `most` bytes each, and the size limit that they satisfied.
-fn compile(schema: &Value, most: usize) -> Result<(Rules, usize), String> {
+fn compile(schema: &Value, most: usize) -> Result<(Rules, usize), json::Fault> {
     let smaller = PATTERN_BYTES.into_iter().filter(|bytes| *bytes < most);
     for bytes in smaller {
         if let Ok(rules) = Rules::of(schema, bytes) {
@@ -158,10 +155,11 @@ fn compile(schema: &Value, most: usize) -> Result<(Rules, usize), String> {
         }
     }
     let bytes = most.min(PATTERN_BYTES[PATTERN_BYTES.len() - 1]);
-    let rules = Rules::of(schema, bytes).map_err(|fault| match fault.place.as_str() {
-        "" => format!("is no valid JSON Schema: {fault}"),
-        place => format!("is no valid JSON Schema at {place}: {fault}"),
-    })?;
+    let rules =
+        Rules::of(schema, bytes).map_err(|fault| match (fault.to_string(), fault.place) {
+            (why, place) if place.is_empty() => json::Fault::SchemaInvalid(why),
+            (why, place) => json::Fault::SchemaInvalidAt { place, why },
+        })?;
     Ok((rules, bytes))
 }
 
@@ -231,13 +229,13 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn validator(&mut self) -> Result<Sum, String> {
+    fn validator(&mut self) -> Result<Sum, json::Fault> {
         let root = self.root;
         self.part(root, 1).map(|(_, size)| size)
     }
 
     /// Depth and size of a part with its references followed.
-    fn part(&mut self, part: &'a Value, level: usize) -> Result<(usize, Sum), String> {
+    fn part(&mut self, part: &'a Value, level: usize) -> Result<(usize, Sum), json::Fault> {
         if !matches!(part, Value::Object(_) | Value::Array(_)) {
             let one = Sum {
                 parts: 1,
@@ -248,15 +246,11 @@ impl<'a> Parts<'a> {
         let known = self.known.get(&std::ptr::from_ref(part)).copied();
         let below = known.flatten().map_or(1, |(depth, _)| depth);
         if level + below - 1 > MAX_DEPTH {
-            return Err(format!(
-                "nests deeper than {MAX_DEPTH} levels, references followed"
-            ));
+            return Err(json::Fault::SchemaDepth(MAX_DEPTH));
         }
         match known {
             Some(Some(known)) => return Ok(known),
-            Some(None) => {
-                return Err("has a `$ref` that leads back to itself: write it out".to_owned());
-            }
+            Some(None) => return Err(json::Fault::SchemaCircle),
             None => {}
         }
         self.known.insert(part, None);
@@ -271,16 +265,14 @@ impl<'a> Parts<'a> {
             size = size.plus(inner_size);
         }
         if size.parts > MAX_PARTS {
-            return Err(format!(
-                "has more than {MAX_PARTS} parts, references followed"
-            ));
+            return Err(json::Fault::SchemaParts(MAX_PARTS));
         }
         self.known.insert(part, Some((depth, size)));
         Ok((depth, size))
     }
 
     /// The values within a part, and those that it refers to.
-    fn inner(&self, part: &'a Value) -> Result<Vec<&'a Value>, String> {
+    fn inner(&self, part: &'a Value) -> Result<Vec<&'a Value>, json::Fault> {
         let members = match part {
             Value::Array(items) => return Ok(items.iter().collect()),
             Value::Object(members) => members,
@@ -302,19 +294,17 @@ impl<'a> Parts<'a> {
         Ok(inner)
     }
 
-    fn target(&self, reference: &str) -> Result<&'a Value, String> {
+    fn target(&self, reference: &str) -> Result<&'a Value, json::Fault> {
         if reference != "#" && !reference.starts_with("#/") {
-            return Err(
-                "has a `$ref` that is not local: only `#` and `#/…` are followed".to_owned(),
-            );
+            return Err(json::Fault::SchemaForeignRef);
         }
-        target(self.root, reference).ok_or_else(|| "has a `$ref` that leads nowhere".to_owned())
+        target(self.root, reference).ok_or(json::Fault::SchemaLostRef)
     }
 }
 
 /// With another base, `#/…` would point elsewhere than the check follows it, possibly in a circle.
-fn other_base(name: &str) -> String {
-    format!("must not use `{name}`: refer by `#/…` alone")
+fn other_base(name: &str) -> json::Fault {
+    json::Fault::SchemaBase(name.to_owned())
 }
 
 #[cfg(test)]
@@ -326,7 +316,7 @@ mod tests {
     }
 
     fn fault(schema: &str) -> String {
-        check(&json(schema)).err().unwrap_or_default()
+        check(&json(schema)).map_or_else(|fault| fault.to_string(), |()| String::new())
     }
 
     #[test]

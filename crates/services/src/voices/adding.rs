@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use offhook_domain::json::Fault;
 use offhook_domain::{AccountId, VoiceProvider, VoiceSource};
 use offhook_engine::ports::{SharedVoice, VoiceLibraryError};
 use offhook_storage::StoreError;
@@ -15,28 +16,8 @@ const ADD_LIMIT: Duration = Duration::from_secs(10);
 /// Why a voice cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UnreadyVoice {
-    #[error("`{0}` has no such voice; GET /v1/voices lists them")]
-    NotListed(String),
-    /// It is shared, and the list dates from before owners were stored.
-    #[error(
-        "is shared and the list does not say by whom; choose one that is not `shared`, or ask the operator to run \
-         `offhook voices sync`"
-    )]
-    OwnerUnknown,
-    /// It is shared, and this service has no key for the provider's workspace.
-    #[error(
-        "is shared, and this service has no workspace at `{0}` to add it to (voices.{0}.base_url); choose one that is \
-         not `shared`"
-    )]
-    NoWorkspace(VoiceProvider),
-    /// The workspace has no room for it.
-    #[error(
-        "is shared, and the workspace at `{0}` has no room for another voice; choose one that is not `shared`, or ask \
-         the operator to make room"
-    )]
-    NoRoom(VoiceProvider),
-    #[error("`{0}` shares this voice no more; GET /v1/voices lists the others")]
-    NotShared(VoiceProvider),
+    #[error("{0}")]
+    Invalid(#[from] Fault),
     #[error(transparent)]
     Library(VoiceLibraryError),
     #[error(transparent)]
@@ -52,7 +33,7 @@ impl Voices {
         provider: &str,
         voice_id: &str,
     ) -> Result<(), UnreadyVoice> {
-        let not_listed = || UnreadyVoice::NotListed(provider.to_owned());
+        let not_listed = || Fault::NoVoice(provider.to_owned());
         let provider: VoiceProvider = provider.parse().map_err(|_| not_listed())?;
         let list = self.current().await?;
         let own = self.own(&list, account).await?;
@@ -64,17 +45,22 @@ impl Voices {
             return Ok(());
         }
         let library = self.library(provider);
-        let library = library.ok_or(UnreadyVoice::NoWorkspace(provider))?;
+        let library = library.ok_or(Fault::NoWorkspace(provider.as_str()))?;
         let shared = SharedVoice {
-            owner_id: voice.owner_id.clone().ok_or(UnreadyVoice::OwnerUnknown)?,
+            // The list may date from before owners were stored.
+            owner_id: voice.owner_id.clone().ok_or(Fault::VoiceOwnerUnknown)?,
             voice_id: voice.voice_id.clone(),
             name: voice.name.clone(),
         };
         let asked = timeout(ADD_LIMIT, library.add_shared(&shared)).await;
         match asked.unwrap_or(Err(VoiceLibraryError::Unreachable)) {
             Ok(()) => {}
-            Err(VoiceLibraryError::Full) => return Err(UnreadyVoice::NoRoom(provider)),
-            Err(VoiceLibraryError::NotShared) => return Err(UnreadyVoice::NotShared(provider)),
+            Err(VoiceLibraryError::Full) => {
+                return Err(Fault::WorkspaceFull(provider.as_str()).into());
+            }
+            Err(VoiceLibraryError::NotShared) => {
+                return Err(Fault::VoiceNotShared(provider.as_str()).into());
+            }
             Err(error) => return Err(UnreadyVoice::Library(error)),
         }
         tracing::info!(%provider, voice_id, "a shared voice is in the workspace");

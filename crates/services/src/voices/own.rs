@@ -10,9 +10,7 @@ use super::snapshot::{Listing, Search, Snapshot};
 use super::sync::{AGAIN_AFTER, DUE_EVERY};
 use super::{ListedVoice, SyncOutcome, VoicePlace, VoiceSyncError, Voices};
 use crate::Result;
-
-/// The error that an account sees if a provider does not accept its credential.
-const REFUSED: &str = "the provider does not accept the credential, or not for its voices";
+use crate::credentials::CredentialFault;
 
 /// Credentials of a provider that are claimed at once.
 const BATCH: i64 = 8;
@@ -85,7 +83,7 @@ impl Voices {
             && let Some(word) = CredentialProvider::of_voices(provider)
         {
             // The account sees it beside its credentials.
-            let (store, why) = (&self.ctx.store, told(error));
+            let (store, why) = (&self.ctx.store, told(error).to_string());
             if let Err(error) = store
                 .credential_unanswered(account, word, began, &why)
                 .await
@@ -148,10 +146,10 @@ pub(super) fn page(
 }
 
 /// The error that an account sees if a provider did not list its voices.
-fn told(error: &VoiceLibraryError) -> String {
+fn told(error: &VoiceLibraryError) -> CredentialFault {
     match error {
-        VoiceLibraryError::Refused(401 | 403) => REFUSED.to_owned(),
-        other => other.to_string(),
+        VoiceLibraryError::Refused(401 | 403) => CredentialFault::VoicesRefused,
+        other => CredentialFault::Voices(other.clone()),
     }
 }
 

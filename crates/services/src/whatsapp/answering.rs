@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use offhook_domain::{AgentConfig, AgentStatus, ConversationId, Runtime, TerminationReason};
+use offhook_domain::{
+    AgentConfig, AgentStatus, ConversationId, Runtime, TerminationReason, WhatsAppNote,
+};
 use offhook_engine::only_text;
 use offhook_engine::whatsapp::{MESSAGE_CHARS, Refusal};
 use offhook_failpoints as failpoints;
@@ -23,13 +25,6 @@ const TRY_AGAIN: Duration = Duration::from_secs(10);
 
 /// The pause if another process may still be answering.
 const BUSY: Duration = Duration::from_secs(1);
-
-/// What the account reads about a message that no model answered.
-const NO_REPLY: &str = "Not answered: no model could be reached. The customer was told nothing.";
-
-/// The same if the wallet is empty.
-const NO_CREDITS: &str =
-    "Not answered: the account's credits do not cover an answer. The customer was told nothing.";
 
 /// The conversation that a message belongs to, and the language of its agent.
 struct Place {
@@ -134,10 +129,14 @@ impl Job {
                 self.put_off(message, TRY_AGAIN, true).await?;
                 Err(Halt::Later)
             }
-            UseCaseError::NoReply => self.drop_it(message, Some(NO_REPLY.to_owned())).await,
+            UseCaseError::NoReply => {
+                self.drop_it(message, Some(WhatsAppNote::NoReply.to_string()))
+                    .await
+            }
             UseCaseError::PaymentRequired(_) => {
                 tracing::info!(%conversation, "a message on WhatsApp is not answered: the wallet does not cover it");
-                self.drop_it(message, Some(NO_CREDITS.to_owned())).await
+                self.drop_it(message, Some(WhatsAppNote::NoCredits.to_string()))
+                    .await
             }
             UseCaseError::NotFound
             | UseCaseError::Invalid(_)

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::{E164, JsonError};
 use ring::hmac;
+
+use crate::error::SecretFault;
 
 /// Characters of each secret at most.
 const SECRET_CHARS: usize = 1_024;
@@ -27,15 +29,12 @@ pub(crate) struct WhatsAppCredential {
 
 impl WhatsAppCredential {
     /// Parses a secret. The error names the wrong field and contains nothing of the secret.
-    pub(crate) fn read(secret: &str) -> Result<Self, String> {
+    pub(crate) fn read(secret: &str) -> Result<Self, SecretFault> {
         let json = Json::parse(secret.as_bytes()).map_err(|error| match error {
-            JsonError::NotJson => {
-                "the secret must be a JSON object with `access_token`, `app_secret`, `verify_token` and `phone_numbers`"
-                    .to_owned()
-            }
-            JsonError::Field(fault) => fault.to_string(),
+            JsonError::NotJson => SecretFault::WhatsApp,
+            JsonError::Field(fault) => SecretFault::Field(fault),
         })?;
-        Self::of(&json).map_err(|fault| fault.to_string())
+        Self::of(&json).map_err(SecretFault::Field)
     }
 
     fn of(json: &Json) -> Result<Self, FieldError> {
@@ -44,34 +43,27 @@ impl WhatsAppCredential {
             let text = fields.required_string(name, 1..=SECRET_CHARS)?;
             match text.bytes().all(|byte| byte.is_ascii_graphic()) {
                 true => Ok(text.to_owned()),
-                false => Err(fields.fault(name, "must be printable ASCII without spaces")),
+                false => Err(fields.fault(name, Fault::Graphic)),
             }
         };
         let (access_token, app_secret) = (text("access_token")?, text("app_secret")?);
         let verify_token = text("verify_token")?;
         let path = fields.path_of("phone_numbers");
         let Json::Object(members) = fields.required("phone_numbers")? else {
-            return Err(fields.fault(
-                "phone_numbers",
-                "must be an object that says of each phone number id which number it is",
-            ));
+            return Err(fields.fault("phone_numbers", Fault::NumberIds));
         };
         if members.is_empty() || members.len() > NUMBERS {
-            let message = format!("must name 1 to {NUMBERS} numbers");
-            return Err(fields.fault("phone_numbers", message));
+            return Err(fields.fault("phone_numbers", Fault::NumberCount(NUMBERS)));
         }
         let mut numbers = BTreeMap::new();
         for (id, number) in members {
             let is_id =
                 (1..=ID_DIGITS).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_digit());
             if !is_id {
-                let message =
-                    "each name must be a phone number id of WhatsApp Manager: digits alone";
-                return Err(fields.fault("phone_numbers", message));
+                return Err(fields.fault("phone_numbers", Fault::NumberId));
             }
             let number: Result<E164, _> = number.as_str().unwrap_or_default().parse();
-            let number = number
-                .map_err(|fault| FieldError::new(format!("{path}.{id}"), fault.to_string()))?;
+            let number = number.map_err(|fault| FieldError::new(format!("{path}.{id}"), fault))?;
             numbers.insert(id.clone(), number);
         }
         fields.finish()?;
@@ -122,7 +114,7 @@ mod tests {
         "phone_numbers": {"106540352242922": "+15550783881"}}"#;
 
     fn fault(secret: &str) -> String {
-        C::read(secret).err().unwrap_or_default()
+        C::read(secret).map_or_else(|fault| fault.to_string(), |_| String::new())
     }
 
     #[test]

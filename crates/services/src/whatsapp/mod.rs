@@ -19,6 +19,7 @@ use offhook_storage::{NewWhatsAppMessage, StoreError, WhatsAppNews, WhatsAppSent
 use crate::{Context, Result};
 
 pub(crate) use credential::WhatsAppCredential;
+pub use sending::WhatsAppText;
 pub(crate) use work::keep_answering;
 
 /// How long after a customer's last message the agent may write to them (the Cloud API's customer service window).
@@ -154,7 +155,7 @@ async fn credential(shared: &Context, account: AccountId) -> Result<Option<Whats
         secret.and_then(|secret| match WhatsAppCredential::read(&secret) {
             Ok(credential) => Some(credential),
             Err(fault) => {
-                tracing::error!(%account, fault, "a stored credential for WhatsApp cannot be read");
+                tracing::error!(%account, %fault, "a stored credential for WhatsApp cannot be read");
                 None
             }
         }),

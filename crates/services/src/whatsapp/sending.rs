@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use offhook_engine::whatsapp::{OutgoingText, Refusal, SendError};
+use offhook_domain::{WhatsAppNote, messages};
+use offhook_engine::whatsapp::{Doubt, OutgoingText, Refusal, SendError};
 use offhook_failpoints as failpoints;
 use offhook_storage::{WhatsAppOutcome, WhatsAppOutgoing, WhatsAppThread};
 
@@ -18,11 +19,14 @@ const PATIENCE: Duration = Duration::from_secs(15 * 60);
 const WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 
-const TOO_LATE: &str =
-    "Not sent: WhatsApp could not be reached, or took no messages, for 15 minutes.";
-
-const NO_CREDENTIAL: &str =
-    "Not sent: the account has no credential `whatsapp` any more that names this number.";
+messages! { stored
+/// What the account reads about a message.
+pub enum WhatsAppText {
+    Note(note: WhatsAppNote) => "{note}", "{note}";
+    Refused(refusal: Refusal) => "{refusal}", "{refusal}";
+    Unknown(doubt: Doubt) => "It is not known whether WhatsApp sent this message ({doubt}). It is not sent again.",
+        "No se sabe si WhatsApp envió este mensaje ({doubt}). No se envía otra vez.";
+}}
 
 impl Job {
     pub(super) async fn send(
@@ -39,9 +43,9 @@ impl Job {
         let refused = if !self.is_window_open(thread) {
             Some(Refusal::Window.to_string())
         } else if now.since(outgoing.queued_at) >= PATIENCE {
-            Some(TOO_LATE.to_owned())
+            Some(WhatsAppNote::Late.to_string())
         } else if credential.is_none() {
-            Some(NO_CREDENTIAL.to_owned())
+            Some(WhatsAppNote::NoCredential.to_string())
         } else {
             None
         };
@@ -72,9 +76,9 @@ impl Job {
             Err(SendError::NotConnected) => self.later(outgoing.tries, None),
             Err(SendError::Busy(asked)) => self.later(outgoing.tries, asked),
             Err(SendError::Refused(refusal)) => WhatsAppOutcome::Failed(refusal.to_string()),
-            Err(SendError::Unknown(doubt)) => WhatsAppOutcome::Unknown(format!(
-                "It is not known whether WhatsApp sent this message ({doubt}). It is not sent again."
-            )),
+            Err(SendError::Unknown(doubt)) => {
+                WhatsAppOutcome::Unknown(WhatsAppText::Unknown(doubt).to_string())
+            }
         };
         let written = retried(|| {
             let now = shared.clock.now();

@@ -6,7 +6,7 @@ use crate::store::{Answer, lease, mint, read, write};
 use diesel::dsl::{not, sql};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use offhook_domain::{AgentId, CallState, ClaimId, ConversationId, NodeId, Timestamp};
+use offhook_domain::{AgentId, CallState, ClaimId, ConversationId, EntryText, NodeId, Timestamp};
 
 use super::{analyses, chats, moments, usage, wallets, widgets};
 use crate::database::Conn;
@@ -174,7 +174,7 @@ impl Store {
             if unspent > 0 && is_widget_origin(&origin) {
                 widgets::release(conn, agent, held_day, unspent).await?;
             }
-            let description = format!("Chat of {answers} answers");
+            let description = EntryText::Chat(answers).to_string();
             let entry = (mint(at), description.as_str(), at);
             wallets::settle(conn, ended.account_id, id, credits, entry).await?;
             // Last, because every ending conversation of the account writes to the day's row.

@@ -7,7 +7,7 @@ use crate::database::RunQueryDsl;
 use crate::queries::locks;
 use diesel::dsl::{exists, max, not};
 use diesel::prelude::*;
-use offhook_domain::{AccountId, Timestamp, TransactionType};
+use offhook_domain::{AccountId, EntryText, Timestamp, TransactionType};
 
 use super::{invoices, wallets};
 use crate::database::Db;
@@ -75,12 +75,16 @@ impl Store {
                 return Ok(Verdict::Rollback(false));
             }
             let first = Timestamp::of_utc_month(new.month).utc_date();
-            let of_month = format!("{} plan, {}", new.plan, first.get(..7).unwrap_or_default());
+            let (plan, month) = (new.plan.to_string(), first.get(..7).unwrap_or_default());
             if new.credits > 0 {
                 let entry = NewLedgerEntry {
                     kind: TransactionType::ManualCredit,
                     amount: new.credits,
-                    description: format!("Monthly credits of the {of_month}"),
+                    description: EntryText::MonthlyCredits {
+                        plan: plan.clone(),
+                        month: month.to_owned(),
+                    }
+                    .to_string(),
                     at: new.at,
                 };
                 wallets::append(conn, account, mint(new.at), entry, None).await?;
@@ -89,7 +93,7 @@ impl Store {
                 let line = invoices::NewLine {
                     month: new.month,
                     entry: None,
-                    description: format!("Fee of the {of_month}"),
+                    description: format!("Fee of the {plan} plan, {month}"),
                     cents: new.cents,
                     at: new.at,
                 };

@@ -5,7 +5,7 @@ use crate::store::{Answer, keep, mint, read, write};
 use diesel::dsl::case_when;
 use diesel::prelude::*;
 use offhook_domain::{
-    AccountId, ConversationId, Credits, KeyId, LedgerId, Timestamp, TransactionType,
+    AccountId, ConversationId, Credits, EntryText, KeyId, LedgerId, Timestamp, TransactionType,
 };
 
 use super::audit;
@@ -160,7 +160,7 @@ async fn buy(
     let entry = NewLedgerEntry {
         kind: TransactionType::AutoRefill,
         amount: refill.credits,
-        description: "Auto-refill".to_owned(),
+        description: EntryText::AutoRefill.to_string(),
         at,
     };
     let bought = write(conn, account, mint(at), entry, (None, Some(refill.cents))).await?;

@@ -3,7 +3,8 @@
 
 use diesel::prelude::*;
 use offhook_domain::{
-    AccountId, ConversationId, SentStatus, Timestamp, WhatsAppMessageId, WhatsAppThreadId,
+    AccountId, ConversationId, SentStatus, Timestamp, WhatsAppMessageId, WhatsAppNote,
+    WhatsAppThreadId,
 };
 
 use super::chats;
@@ -22,13 +23,6 @@ use crate::{
 /// The form of a note in a transcript. There it is a turn of a tool, so that a model that reads the transcript treats
 /// it as one.
 const NOTE: &str = "whatsapp({}) → ";
-
-/// The note on a message whose request may have been sent.
-const UNKNOWN: &str = "It is not known whether WhatsApp took this message: the process that sent it ended before it was \
-                       answered. It is not sent again.";
-
-/// The note that follows once the result is known.
-const TAKEN: &str = "WhatsApp did take the message of which it was not known whether it was sent.";
 
 /// Writes a note into the transcript of an open conversation. An ended one stays as it is.
 pub(super) async fn note(
@@ -95,7 +89,13 @@ pub(super) async fn give_up_begun(
         .load(conn)
         .await?;
     for conversation in begun {
-        note(conn, conversation, UNKNOWN, at).await?;
+        note(
+            conn,
+            conversation,
+            &WhatsAppNote::Interrupted.to_string(),
+            at,
+        )
+        .await?;
     }
     Ok(())
 }
@@ -233,7 +233,7 @@ impl Store {
             if let Some(failure) = &news.failure {
                 note(conn, conversation, failure, at).await?;
             } else if status == SentStatus::Unknown {
-                note(conn, conversation, TAKEN, at).await?;
+                note(conn, conversation, &WhatsAppNote::Taken.to_string(), at).await?;
             }
             Ok(true)
         })
@@ -271,7 +271,7 @@ impl Store {
                         .returned(conn)
                         .await?;
                     if let Some(conversation) = found {
-                        note(conn, conversation, TAKEN, at).await?;
+                        note(conn, conversation, &WhatsAppNote::Taken.to_string(), at).await?;
                     }
                 }
                 WhatsAppOutcome::Later(due) => {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use offhook_domain::AgentConfig;
 use offhook_domain::body::{Body as _, Member, Shape};
-use offhook_domain::json::{Fault, FieldError, Json, Rule, item_path, member_path};
+use offhook_domain::json::{Fault, FieldError, Json, Misread, item_path, member_path};
 
 use crate::fields::Fields;
 
@@ -278,7 +278,7 @@ fn named(
         let [name, text] = row.values;
         if members.iter().any(|(other, _)| other == name) {
             let path = member_path(path, name);
-            return Err(fault(&path, Rule::Twice.into()));
+            return Err(fault(&path, Fault::Twice));
         }
         members.push((name.to_owned(), value(text)));
     }
@@ -325,7 +325,7 @@ pub(in crate::pages) fn parse(text: &str) -> Result<Json, Fault> {
             None => error.to_string(),
         };
         let place = place.map(|place| (place.line(), place.column()));
-        Rule::Json { place, message }.into()
+        Fault::Json(Misread { place, message })
     })
 }
 

@@ -1,7 +1,7 @@
 //! What was extracted from a conversation.
 
 use maud::{Markup, html};
-use offhook_domain::{AnalysisStatus, ConversationId, Json};
+use offhook_domain::{AnalysisFault, AnalysisStatus, ConversationId, Json};
 use offhook_services::store::{Analysis, ConversationView};
 
 use crate::PATH;
@@ -46,7 +46,7 @@ fn draw(id: ConversationId, analysis: &Analysis, lang: Lang) -> Markup {
                 },
                 AnalysisStatus::Failed => {
                     p { (badge(Tone::Bad, lang.t("No data", "Sin datos"))) " "
-                        @if let Some(error) = &analysis.error { (spanish::written(error, lang)) } }
+                        @if let Some(error) = &analysis.error { (spanish::written::<AnalysisFault>(error, lang)) } }
                     p.hint { (when_if(analysis.completed_at)) }
                 },
             }

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use offhook_domain::{Channel, SentStatus};
+use offhook_services::WhatsAppText;
 use offhook_services::store::Conversation;
 
 use crate::lang::Lang;
@@ -28,7 +29,7 @@ pub(super) async fn messages(visitor: &Visitor, conversation: &Conversation) -> 
                 .column(lang.t("Message", "Mensaje"), |sent| html! {
                     @let (tone, word) = told(sent.status, lang);
                     (words::badge(tone, word))
-                    @if let Some(failure) = &sent.failure { " " span.soft { (written(failure, lang)) } }
+                    @if let Some(failure) = &sent.failure { " " span.soft { (written::<WhatsAppText>(failure, lang)) } }
                     @if sent.updated_at != sent.queued_at {
                         p.hint { (lang.t("since", "desde")) " " (words::when(sent.updated_at)) }
                     }

@@ -1,5 +1,6 @@
 //! The transcript, turn by turn; clicking a turn plays it.
 
+use offhook_services::WhatsAppText;
 use std::time::Duration;
 
 use maud::{Markup, html};
@@ -113,7 +114,7 @@ fn tool(told: &str, lang: Lang) -> Markup {
 /// A tool's result. Reports on WhatsApp messages are the service's own text.
 fn answered(name: &str, answer: &str, lang: Lang) -> String {
     match name {
-        WHATSAPP => spanish::written(answer, lang).into_owned(),
+        WHATSAPP => spanish::written::<WhatsAppText>(answer, lang).into_owned(),
         _ => pretty(answer),
     }
 }

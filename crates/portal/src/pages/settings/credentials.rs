@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 use offhook_domain::{CredentialProvider, MemberRole};
-use offhook_services::Credentials;
 use offhook_services::InputError;
 use offhook_services::store::Credential;
+use offhook_services::{CredentialFault, Credentials};
 
 use super::SECTION;
 use crate::fields::Fields;
@@ -111,7 +111,7 @@ async fn list_of(visitor: &Visitor) -> Result<Vec<Credential>> {
 /// A missing account or credential; a secret's fault is shown at its form.
 fn trouble(error: InputError) -> Trouble {
     match error {
-        InputError::Invalid(_) => Trouble::not_found(),
+        InputError::Invalid(_) | InputError::Secret(_) => Trouble::not_found(),
         InputError::Store(error) => error.into(),
     }
 }
@@ -172,7 +172,7 @@ fn answer_told(credential: &Credential, lang: Lang) -> Markup {
             (Some(at), Some(error)) => {
                 (badge(Tone::Bad, lang.t("Failed", "Falló"))) " " (words::when(at))
                 p.hint {
-                    (written(error, lang)) ". "
+                    (written::<CredentialFault>(error, lang)) ". "
                     (lang.t("Retried automatically. Items from the last successful sync are kept.",
                         "Se reintenta automáticamente. Se conserva lo de la última sincronización correcta."))
                 }
@@ -236,13 +236,8 @@ pub(super) async fn set(post: Post<Admin>) -> Answer {
             let said = t.t("Credential saved.", "Credencial guardada.");
             Ok(post.go("/settings/credentials", said))
         }
-        Err(InputError::Invalid(why))
-            if matches!(
-                provider,
-                CredentialProvider::WhatsApp | CredentialProvider::Llm
-            ) =>
-        {
-            let why = written(&why, t);
+        Err(InputError::Secret(why)) => {
+            let why = t.text(&why);
             let said = tell!(
                 t,
                 "Not a valid WhatsApp credential: {why}.",

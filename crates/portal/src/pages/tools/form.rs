@@ -1,7 +1,7 @@
 //! A tool as the fields of a form, and back. Header values are never sent to a page: an empty one keeps the stored value.
 
 use maud::{Markup, html};
-use offhook_domain::json::{Fault, FieldError, Json, Rule};
+use offhook_domain::json::{Fault, FieldError, Json};
 use offhook_domain::tool::{HIDDEN, HttpMethod, ToolKind};
 use offhook_services::ToolView;
 
@@ -143,7 +143,7 @@ fn http(fields: &Fields, before: Option<&Json>) -> Result<Json, FieldError> {
         }
         let path = format!("{}.{name}", HEADERS.0);
         if headers.iter().any(|(other, _)| other == name) {
-            return Err(FieldError::new(path, Rule::Twice));
+            return Err(FieldError::new(path, Fault::Twice));
         }
         let value = match value {
             "" if stored.iter().any(|known| known.eq_ignore_ascii_case(name)) => HIDDEN,

@@ -1,7 +1,7 @@
 //! `provider_a`: adds a voice of its shared library to the workspace, at `v1/voices/add/{owner}/{voice}`.
 
 use offhook_domain::json::read_foreign;
-use offhook_engine::ports::{SharedVoice, VoiceLibraryError};
+use offhook_engine::ports::{SharedVoice, VoiceAnswerFault, VoiceLibraryError};
 use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -68,7 +68,7 @@ fn named(body: &[u8], voice: &SharedVoice) -> Result<(), VoiceLibraryError> {
     let named: Named = read(body)?;
     match named.voice_id == voice.voice_id {
         true => Ok(()),
-        false => Err(VoiceLibraryError::Malformed("it names another voice")),
+        false => Err(VoiceLibraryError::Malformed(VoiceAnswerFault::OtherVoice)),
     }
 }
 
@@ -76,12 +76,11 @@ fn below(source: &Source, path: &[&str]) -> Result<Url, VoiceLibraryError> {
     let mut url = source.base.clone();
     match url.path_segments_mut() {
         Ok(mut segments) => segments.pop_if_empty().extend(path),
-        Err(()) => return Err(VoiceLibraryError::Malformed("no such path")),
+        Err(()) => return Err(VoiceLibraryError::Malformed(VoiceAnswerFault::NoPath)),
     };
     Ok(url)
 }
 
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, VoiceLibraryError> {
-    read_foreign(body)
-        .map_err(|_| VoiceLibraryError::Malformed("it is not the JSON that it should be"))
+    read_foreign(body).map_err(|_| VoiceLibraryError::Malformed(VoiceAnswerFault::NotJson))
 }
