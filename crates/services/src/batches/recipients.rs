@@ -46,7 +46,7 @@ impl Rows {
             0 if self.good.is_empty() => Fault::Empty,
             0 => return Ok(self.good),
             1 => Fault::BadRow(rows),
-            ..=NAMED_AT_MOST => Fault::BadRows { count, rows },
+            2..=NAMED_AT_MOST => Fault::BadRows { count, rows },
             _ => Fault::MoreBadRows {
                 count,
                 rows,
