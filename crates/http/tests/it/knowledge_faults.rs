@@ -45,7 +45,7 @@ async fn a_file_that_ends_its_reader_does_so_three_times_and_no_other_waits_for_
     document(&app, "Good", "The pool opens at nine.").await;
     let failed = read(&app, &text(&deadly["id"])).await;
     assert_eq!(failed["status"], "failed");
-    assert_eq!(failed["error"], "Reading the file failed.");
+    assert_eq!(failed["error"], DocumentFault::Crashed.to_string());
     assert_eq!(deaths.load(Ordering::SeqCst), 3);
     stop.cancel();
 }
