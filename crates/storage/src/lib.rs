@@ -10,6 +10,7 @@ mod dialect;
 mod error;
 mod migrate;
 mod postgres;
+mod prelude;
 mod queries;
 mod records;
 mod schema;

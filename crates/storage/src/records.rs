@@ -25,7 +25,7 @@ mod sealed;
 mod talks;
 mod team;
 mod tools;
-pub(crate) mod voices;
+mod voices;
 mod webhooks;
 mod whatsapp;
 

@@ -12,18 +12,7 @@ mod logs;
 mod outbox;
 mod voices;
 
-use std::time::Duration;
-
-use crate::database::RunQueryDsl;
-use crate::dialect::Lock as _;
-use diesel::dsl::sql;
-use diesel::prelude::*;
-use diesel::sql_types::Text;
-use offhook_domain::Timestamp;
-
-use crate::Result;
-use crate::database::Conn;
-use crate::schema::service_settings;
+use crate::prelude::*;
 
 pub(crate) use about::*;
 pub(crate) use accounts::*;

@@ -1,24 +1,8 @@
 //! Accounts' own voices, and the credentials that list them.
 
-use crate::store::{Answer, mint, read, write};
-use offhook_boxed::boxed;
-use std::collections::HashMap;
-use std::time::Duration;
-
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use offhook_domain::{
-    AccountId, CredentialId, CredentialProvider, EventId, Timestamp, VoiceProvider,
-};
-
-use super::{locks, voices::renew_generation};
-use crate::database::Conn;
-use crate::schema::{
-    account_voices as voices, lost_account_voices as lost, provider_credentials as credentials,
-    voices as everybodys,
-};
-use crate::sql::V;
-use crate::{AccountVoice, Result, Store, Verdict, VoiceChanges, VoiceCredential, VoiceOwner};
+use super::voices::renew_generation;
+use crate::prelude::*;
+use crate::schema::{account_voices as voices, lost_account_voices as lost, voices as everybodys};
 
 #[boxed]
 impl Store {
@@ -114,7 +98,7 @@ impl Store {
         lease: Duration,
         now: Timestamp,
     ) -> Answer<'_, Vec<VoiceCredential>> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let mut taken = Vec::new();
             for (word, provider) in voice_providers() {
                 let due: Vec<CredentialId> = credentials::table
@@ -153,7 +137,7 @@ impl Store {
             account,
             provider,
         } = credential;
-        write!(self, |conn| {
+        transact!(self, |conn| {
             // Keeps the credential from being removed meanwhile.
             locks::lock_account(conn, account).await?;
             let there = credentials::table.find(V(id)).select(credentials::id);

@@ -1,16 +1,8 @@
 //! Accounts and keys.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep, mint, read};
-use diesel::prelude::*;
-use offhook_domain::{AccountId, EventId, KeyId, Timestamp};
-
 use super::{audit::line, people, team, wallets};
-use crate::database::Conn;
-use crate::dialect::dialect;
-use crate::schema::{accounts, api_keys, audit_log, wallets as purses};
-use crate::sql::V;
-use crate::{Account, ApiKey, Member, NewApiKey, NewLedgerEntry, Result, Store};
+use crate::prelude::*;
+use crate::schema::wallets as purses;
 
 /// Writes an account with its wallet, first credits and first member, and a line of the audit log.
 pub(crate) async fn begin(

@@ -1,15 +1,6 @@
 //! The list of agents.
 
-use crate::database::{Db, RunQueryDsl};
-use crate::store::{Answer, read};
-use diesel::prelude::*;
-use offhook_domain::{AccountId, AgentId};
-
-use super::pages::behind;
-use crate::dialect::unlikely;
-use crate::schema::agents;
-use crate::sql::V;
-use crate::{Agent, AgentFilter, PageKey, Store};
+use crate::prelude::*;
 
 impl Store {
     /// A page of the account's agents, newest first, with one more than `limit` if there is a next page. The search for

@@ -1,23 +1,7 @@
 //! Agents and their versions.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep, read, write};
-use diesel::dsl::not;
-use diesel::prelude::*;
-use diesel::sql_types::Bool;
-use offhook_boxed::boxed;
-use offhook_domain::{AccountId, AgentId, AgentStatus, E164, NumberProvider, Runtime, Timestamp};
-
 use super::{numbers::unassign, pins, tools};
-use crate::database::{Conn, Db};
-use crate::schema::{
-    agent_versions as versions, agents, legacy_agents as legacy, phone_numbers as numbers,
-};
-use crate::sql::V;
-use crate::{
-    Agent, AgentChange, AgentRef, AgentVersion, Lines, NewAgent, Publication, Result, ServingAgent,
-    Store, Verdict,
-};
+use crate::prelude::*;
 
 pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<()> {
     let agent = new.agent;
@@ -213,7 +197,7 @@ impl Store {
         id: AgentId,
         change: AgentChange,
     ) -> Answer<'_, Option<(Agent, Option<String>)>> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let next = change.head_version + i32::from(change.config.is_some());
             let mut update = diesel::update(agents::table)
                 .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
@@ -260,7 +244,7 @@ impl Store {
         id: AgentId,
         new: Publication,
     ) -> Answer<'_, Option<(Agent, Option<String>)>> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let (seen, next) = new.statuses;
             let is_changed = diesel::update(agents::table)
                 .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))

@@ -1,25 +1,9 @@
 //! Analyses of conversations: the agents' schemas, the jobs that ended conversations create, and their results.
 
-use crate::store::{Answer, keep, lease, mint, read, write};
-use offhook_boxed::boxed;
-use std::time::Duration;
-
-use crate::database::RunQueryDsl;
-use crate::dialect::{Lock as _, dialect};
-use diesel::dsl::{exists, sql};
+use crate::prelude::*;
+use crate::schema::analysis_schemas as schemas;
+use diesel::dsl::exists;
 use diesel::expression::SqlLiteral;
-use diesel::prelude::*;
-use diesel::sql_types::Bool;
-use offhook_domain::{
-    AccountId, AgentId, AnalysisStatus, CallState, ClaimId, ConversationId, Timestamp,
-};
-
-use crate::database::Conn;
-use crate::schema::{
-    agents, analysis_schemas as schemas, conversation_analyses as analyses, conversations as calls,
-};
-use crate::sql::V;
-use crate::{Analysis, AnalysisEnd, AnalysisJob, AnalysisSchema, Fenced, Result, Store, Verdict};
 
 /// How long a replaced schema stays, even if no job needs it: no transaction that has read it lasts this long.
 const KEPT_FOR: Duration = Duration::from_secs(60);
@@ -36,7 +20,7 @@ impl Store {
         definition: Option<String>,
         at: Timestamp,
     ) -> Answer<'_, Option<Option<AnalysisSchema>>> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             // A write that changes nothing: it locks the agent, so that other changes of its schema wait.
             let is_locked = diesel::update(agents::table.find(V(agent)))
                 .filter(agents::account_id.eq(V(account)))
@@ -122,7 +106,7 @@ impl Store {
             return Ok(None);
         }
         let (offset, claim) = (self.offset(), mint(now));
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let now = dialect!(conn, lease_clock(offset))?;
             let Some(conversation) = waiting(conn, busy, now).await? else {
                 return Ok(Verdict::Rollback(None));

@@ -1,14 +1,8 @@
 //! Sign-in attempts. Each is counted before its password is checked, so that concurrent attempts get no more tries than
 //! sequential ones. A success takes its own count back.
 
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use offhook_domain::Timestamp;
-
-use crate::database::Conn;
+use crate::prelude::*;
 use crate::schema::sign_in_failures as failures;
-use crate::sql::V;
-use crate::{AttemptKey, AttemptRule, Result};
 
 /// The most rows that one transaction deletes.
 pub(crate) const DELETED_AT_ONCE: i64 = 1_000;

@@ -1,15 +1,8 @@
 //! The audit log of an account.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep, mint, write};
-use diesel::prelude::*;
-use offhook_domain::{AccountId, EventId, Timestamp};
-
 use super::accounts;
-use crate::database::Conn;
+use crate::prelude::*;
 use crate::schema::audit_log as log;
-use crate::sql::V;
-use crate::{Audited, Result, Store, Verdict};
 
 /// Writes a line: actor, action, target.
 pub(crate) async fn line(
@@ -53,7 +46,7 @@ impl Store {
         at: Timestamp,
     ) -> Answer<'_, ()> {
         let actor = self.actor();
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let known: Option<String> = log::table
                 .filter(log::account_id.eq(V(account)))
                 .filter(log::at.ge(V(since)))

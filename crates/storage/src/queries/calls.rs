@@ -1,29 +1,15 @@
 //! A call's state changes. Each is fenced: `UPDATE … WHERE id AND state AND claim_id`; if no row matches, nothing is
 //! written.
 
-use crate::database::RunQueryDsl;
+use super::{
+    analyses, batch_looks, events,
+    idempotency::{self, Take},
+    moments, talks, usage, usage_hours,
+    wallets::{self, Draw, Reserve},
+};
 use crate::postgres::Step;
-use crate::store::{Answer, keep, mint, write};
-use diesel::prelude::*;
+use crate::prelude::*;
 use diesel::query_builder::{QueryFragment, QueryId};
-use diesel::sql_types::Bool;
-use offhook_boxed::boxed;
-use offhook_domain::{
-    AccountId, AgentId, CallOutcome, CallState, Channel, ClaimId, ConversationId,
-    ConversationStatus, E164, EndpointId, FailureReason, KeyId, Price, Runtime, Timestamp,
-};
-use offhook_failpoints as failpoints;
-
-use super::idempotency::{self, Take};
-use super::wallets::{self, Draw, Reserve};
-use super::{analyses, batch_looks, events, moments, talks, usage, usage_hours};
-use crate::database::{Conn, Db};
-use crate::dialect::{dialect, queued_at};
-use crate::schema::conversations as calls;
-use crate::sql::V;
-use crate::{
-    CallEnd, Fenced, NewCall, NewTurn, Placed, Result, Settlement, Store, UsageDay, Verdict,
-};
 
 /// The columns needed when a call ends.
 #[derive(Queryable, Selectable)]
@@ -132,7 +118,7 @@ impl Store {
     /// `StoreError::UnknownCommit` the call may have been accepted; after other errors it was not.
     pub fn place_call(&self, mut call: NewCall) -> Answer<'_, Placed> {
         let offset = self.offset();
-        write!(self, |conn| {
+        transact!(self, |conn| {
             if let Some(claim) = &call.idempotency {
                 match idempotency::take(conn, call.account_id, claim, offset).await? {
                     Take::Owned => {}
@@ -285,7 +271,7 @@ impl Store {
         (account, id, claim): (AccountId, ConversationId, ClaimId),
         settlement: Settlement,
     ) -> Answer<'_, Option<Vec<EndpointId>>> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let ended: Option<Ended> = diesel::update(calls::table.find(V(id)))
                 .filter(calls::state.eq(V(CallState::Closing)))
                 .filter(calls::claim_id.eq(V(claim)))
@@ -320,7 +306,7 @@ impl Store {
         reason: FailureReason,
         settlement: Settlement,
     ) -> Answer<'_, Option<Vec<EndpointId>>> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let ended: Option<Ended> = diesel::update(calls::table.find(V(id)))
                 .filter(calls::account_id.eq(V(account)))
                 .filter(calls::state.eq(V(CallState::Queued)))

@@ -1,20 +1,8 @@
 //! Cancels the open deliveries of disabled endpoints: a small number with the endpoint's change, a large number after
 //! it.
 
-use crate::database::RunQueryDsl;
-use crate::queries::locks;
-use crate::store::{Answer, read};
-use diesel::dsl::sql;
-use diesel::prelude::*;
-use diesel::sql_types::Bool;
-use offhook_domain::{DeliveryId, EndpointId, Timestamp};
-
 use super::dispatch::open_endpoints;
-use crate::database::Conn;
-use crate::dialect::dialect;
-use crate::schema::{deliveries, resends, webhook_endpoints as endpoints};
-use crate::sql::V;
-use crate::{DeliveryState, EndpointStatus, Result, Store};
+use crate::prelude::*;
 
 /// The most open deliveries that the transaction which disables or deletes their endpoint cancels. The change does not
 /// wait for more: deliveries of an endpoint that is not enabled are never claimed.

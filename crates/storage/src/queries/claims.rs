@@ -1,24 +1,9 @@
 //! The ownership of calls: claims, leases and orphans.
 
-use std::time::Duration;
-
-use crate::database::RunQueryDsl;
-use crate::dialect::dialect;
-use crate::queries::locks;
-use crate::store::{Answer, keep, lease, mint, read, write};
-use diesel::dsl::{count_star, sql};
-use diesel::expression::SqlLiteral;
-use diesel::prelude::*;
-use diesel::sql_types::{Bool, Nullable};
-use offhook_domain::{AccountId, CallState, ClaimId, ConversationId, NodeId, Timestamp};
-
-use uuid::Uuid;
-
 use super::moments;
-use crate::database::{Conn, Db};
-use crate::schema::{accounts, conversations as calls};
-use crate::sql::V;
-use crate::{Account, Conversation, Result, Store, StoreError, Verdict};
+use crate::prelude::*;
+use diesel::expression::SqlLiteral;
+use uuid::Uuid;
 
 /// How long a commit with an unknown result may take to become visible.
 const LOOKED_FOR_AGAIN: Duration = Duration::from_secs(1);
@@ -135,7 +120,7 @@ impl Store {
         (now, steady): (Timestamp, Timestamp),
     ) -> Answer<'_, Vec<Conversation>> {
         let offset = self.offset();
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let queue_now = dialect!(conn, key_clock(steady, offset))?;
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             if !locks::try_lock_account(conn, account).await? {
@@ -242,7 +227,7 @@ impl Store {
         now: Timestamp,
     ) -> Answer<'_, Vec<Conversation>> {
         let offset = self.offset();
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let lease_now = dialect!(conn, lease_clock(offset))?;
             type Condition = dyn BoxableExpression<calls::table, Db, SqlType = Nullable<Bool>>;
             let is_orphan = || -> Box<Condition> {

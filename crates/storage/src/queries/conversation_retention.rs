@@ -1,22 +1,9 @@
 //! How long conversations are kept: retention windows, plan changes, which change them, and deletion of expired
 //! conversations with all that belongs to them.
 
-use crate::store::{Answer, keep, read, write};
-use std::collections::HashMap;
-
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use offhook_domain::{AccountId, CallState, ConversationId, DeliveryId, EventId, Plan, Timestamp};
-
 use super::audit;
-use crate::database::Conn;
-use crate::schema::{
-    accounts, attempts, batch_tries as tries, chat_messages, chat_sessions,
-    conversation_analyses as analyses, conversation_moments as moments, conversations as calls,
-    deliveries, events, resends, retention_windows as windows, whatsapp_sent,
-};
-use crate::sql::V;
-use crate::{Account, Result, RetentionWindow, Store, Verdict};
+use crate::prelude::*;
+use crate::schema::retention_windows as windows;
 
 impl Store {
     pub fn note_retention_window(&self, window: RetentionWindow) -> Answer<'_, ()> {
@@ -31,7 +18,7 @@ impl Store {
         window: RetentionWindow,
         at: Timestamp,
     ) -> Answer<'_, bool> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let is_moved = diesel::update(accounts::table.find(V(account)))
                 .filter(accounts::plan.eq(V(from)))
                 .set(accounts::plan.eq(V(to)))

@@ -1,16 +1,6 @@
 //! Reading conversations: pages by key, one by id, and their moments.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
-use diesel::prelude::*;
-use offhook_domain::{AccountId, CallState, Channel, ConversationId, Timestamp};
-
-use super::pages::earlier;
-use crate::database::{Conn, Db};
-use crate::dialect::unlikely;
-use crate::schema::{agents, conversation_moments as moments, conversations as calls};
-use crate::sql::V;
-use crate::{ConversationFilter, ConversationView, Moment, PageKey, Result, Store};
+use crate::prelude::*;
 
 impl Store {
     /// A page of conversations, newest first, with one more than `limit` if there is a next page.

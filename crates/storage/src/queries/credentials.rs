@@ -1,16 +1,7 @@
 //! Credentials of accounts at providers, sealed with the row's id as associated data.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep, mint, read, write};
-use diesel::prelude::*;
-use offhook_boxed::boxed;
-use offhook_domain::{AccountId, CredentialId, CredentialProvider, EventId, Timestamp};
-
-use super::{account_voices, audit::line, locks, voices::renew_generation};
-use crate::database::Conn;
-use crate::schema::provider_credentials as credentials;
-use crate::sql::V;
-use crate::{Credential, Result, Store, Verdict};
+use super::{account_voices, audit::line, voices::renew_generation};
+use crate::prelude::*;
 
 #[boxed]
 impl Store {
@@ -84,7 +75,7 @@ impl Store {
         at: Timestamp,
     ) -> Answer<'_, Option<Credential>> {
         let actor = self.actor();
-        write!(self, |conn| {
+        transact!(self, |conn| {
             // Locked, so that a synchronization cannot write its voices afterwards.
             locks::lock_account(conn, account).await?;
             let removed: Option<Credential> = diesel::delete(credentials::table)

@@ -1,23 +1,10 @@
 //! Deliveries as customers read them, resends, and test events.
 
-use diesel::dsl::sql;
-use diesel::prelude::*;
+use super::events as outbox;
+use crate::dialect::{UnlessThere, push_sorted};
+use crate::prelude::*;
+use crate::sql::Instant;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel::sql_types::{BigInt, Bool};
-use offhook_domain::{AccountId, ConversationId, DeliveryId, EndpointId, EventType, Timestamp};
-
-use super::own::own;
-use super::pages::earlier;
-use super::{events as outbox, locks};
-use crate::database::{Conn, Db, RunQueryDsl};
-use crate::dialect::{UnlessThere, push_sorted, unlikely};
-use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
-use crate::sql::{Instant, V};
-use crate::store::{Answer, mint, read, write};
-use crate::{
-    Attempt, Delivery, DeliveryFilter, DeliveryState, DeliveryStory, EndpointStatus, NewEvent,
-    PageKey, Result, Store, Verdict,
-};
 
 const RECOVERED_AT_MOST: i64 = 10_000;
 
@@ -233,7 +220,7 @@ impl Store {
         event: NewEvent,
         at: Timestamp,
     ) -> Answer<'_, Resent> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             match endpoint_status(conn, account, endpoint).await? {
                 None => return Ok(Verdict::Rollback(Resent::Absent)),
                 Some(EndpointStatus::Disabled) => {
@@ -259,7 +246,7 @@ impl Store {
         id: DeliveryId,
         at: Timestamp,
     ) -> Answer<'_, Resent> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let Some(story) = story(conn, account, id).await? else {
                 return Ok(Verdict::Rollback(Resent::Absent));
             };
@@ -293,7 +280,7 @@ impl Store {
         since: Timestamp,
         at: Timestamp,
     ) -> Answer<'_, Recovered> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             match endpoint_status(conn, account, endpoint).await? {
                 None => return Ok(Verdict::Rollback(Recovered::Absent)),
                 Some(EndpointStatus::Disabled) => {

@@ -1,20 +1,7 @@
 //! Claims of deliveries by dispatchers: each is for one attempt, fenced by the claim and limited by its lease.
 
-use offhook_boxed::boxed;
-use std::collections::HashMap;
-use std::time::Duration;
-
-use diesel::prelude::*;
-use diesel::sql_types::{Integer, Nullable};
-use offhook_domain::{AccountId, ClaimId, DeliveryId, EndpointId, EventId, EventType, Timestamp};
-
 use super::endpoints::signing;
-use crate::database::{Conn, RunQueryDsl};
-use crate::dialect::{Lock as _, dialect};
-use crate::schema::{attempts, deliveries, events, resends, webhook_endpoints as endpoints};
-use crate::sql::{self, V};
-use crate::store::{keep, lease, mint};
-use crate::{AttemptOutcome, ClaimSlots, ClaimedAttempt, DeliveryState, Result, Store};
+use crate::prelude::*;
 
 /// After this many processes in a row have died in its attempt, a delivery has to wait.
 const ABANDONED_AT_MOST: i32 = 3;

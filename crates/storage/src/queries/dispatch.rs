@@ -1,20 +1,8 @@
 //! Deliveries as the dispatcher sees them: what is due, which claims exist, and how claims are released.
 
-use std::collections::HashMap;
-use std::time::Duration;
-
-use diesel::dsl::sql;
-use diesel::prelude::*;
-use diesel::sql_types::{Bool, Nullable};
-use offhook_domain::{AttemptId, ClaimId, DeliveryId, EndpointId, Timestamp};
-
-use super::{health, locks};
-use crate::database::{Conn, RunQueryDsl};
-use crate::dialect::dialect;
-use crate::schema::{attempts, deliveries, resends};
-use crate::sql::{Instant, Uuid, V};
-use crate::store::{Answer, keep, read};
-use crate::{AttemptReport, DeliveryState, DueEndpoint, FailingEndpoint, Result, Store};
+use super::health;
+use crate::prelude::*;
+use crate::sql::{Instant, Uuid};
 
 /// The conditions of a first attempt that does not wait for an earlier event of its call. The partial index's own
 /// condition is written out, so that both databases see that it applies.

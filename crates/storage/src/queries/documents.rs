@@ -1,22 +1,5 @@
-use diesel::prelude::*;
-use offhook_domain::{AccountId, DocumentId, FolderId, Timestamp};
-
-use super::agent_pages::contains;
-use super::own::own;
-use super::pages::behind;
-use super::{embeddings, folders, locks, pins};
-use crate::database::{Conn, Db, RunQueryDsl};
-use crate::dialect::unlikely;
-use crate::schema::{
-    knowledge_documents as documents, knowledge_gone as gone, knowledge_passages as passages,
-    knowledge_uploads as uploads,
-};
-use crate::sql::V;
-use crate::store::{Answer, read, write};
-use crate::{
-    Document, DocumentChange, DocumentFilter, NewDocument, PageKey, PinningAgent, Result, Store,
-    Verdict,
-};
+use super::{agent_pages::contains, embeddings, folders, pins};
+use crate::prelude::*;
 
 /// The result of changing a document.
 #[expect(
@@ -71,7 +54,7 @@ pub(crate) async fn within(
 impl Store {
     /// Creates a document; `false` if the account has no such folder.
     pub fn create_document(&self, new: NewDocument) -> Answer<'_, bool> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let document = new.document;
             if let Some(folder) = document.folder_id {
                 let account = document.account_id;
@@ -148,7 +131,7 @@ impl Store {
         change: DocumentChange,
         at: Timestamp,
     ) -> Answer<'_, DocumentChanged> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             locks::lock_account(conn, account).await?;
             let Some(before) = hold(conn, account, id).await? else {
                 return Ok(Verdict::Rollback(DocumentChanged::Absent));
@@ -190,7 +173,7 @@ impl Store {
         id: DocumentId,
         at: Timestamp,
     ) -> Answer<'_, Option<Vec<PinningAgent>>> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             locks::lock_account(conn, account).await?;
             // From here on no publication can pin it.
             let Some(folder) = hold(conn, account, id).await? else {

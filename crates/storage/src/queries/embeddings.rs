@@ -1,22 +1,10 @@
 //! Vectors of passages: leased jobs, the vectors that they store, and reads for searches.
 
-use diesel::dsl::sql;
-use diesel::prelude::*;
-use diesel::sql_types::Bool;
-use offhook_boxed::boxed;
-use offhook_domain::{AccountId, ClaimId, DocumentId, DocumentStatus, Timestamp};
-
 use super::turns;
-use crate::database::{Conn, Db, RunQueryDsl};
-use crate::dialect::{Lock as _, dialect};
+use crate::prelude::*;
 use crate::schema::{
-    knowledge_documents as documents, knowledge_embedded as embedded,
-    knowledge_embedding_jobs as jobs, knowledge_embeddings as embeddings,
-};
-use crate::sql::V;
-use crate::store::{Answer, keep, lease, mint, read, write};
-use crate::{
-    EmbeddedDocument, EmbeddingJob, EmbeddingState, Fenced, PassageVectors, Result, Store, Verdict,
+    knowledge_embedded as embedded, knowledge_embedding_jobs as jobs,
+    knowledge_embeddings as embeddings,
 };
 
 /// A document that may need vectors of a model, with the model that it is embedded by.
@@ -132,7 +120,7 @@ impl Store {
     /// Claims a document that the model is to embed: the oldest of the account whose last turn was longest ago.
     pub fn claim_embedding(&self, model: &str, now: Timestamp) -> Answer<'_, Option<EmbeddingJob>> {
         let (offset, claim, model) = (self.offset(), mint(now), model.to_owned());
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let now = dialect!(conn, lease_clock(offset))?;
             for account in turns::to_embed(conn, &model).await? {
                 let waiting = jobs::table
@@ -211,7 +199,7 @@ impl Store {
         vectors: PassageVectors,
     ) -> Answer<'_, Fenced> {
         let (offset, model) = (self.offset(), model.to_owned());
-        write!(self, |conn| {
+        transact!(self, |conn| {
             if !renew(conn, job, offset).await? {
                 return Ok(Verdict::Rollback(Fenced::Lost));
             }
@@ -265,7 +253,7 @@ impl Store {
         passages: i32,
     ) -> Answer<'_, Fenced> {
         let (offset, model) = (self.offset(), model.to_owned());
-        write!(self, |conn| {
+        transact!(self, |conn| {
             if !renew(conn, job, offset).await? {
                 return Ok(Verdict::Rollback(Fenced::Lost));
             }

@@ -1,18 +1,7 @@
 //! The deliveries of one endpoint, and the health of endpoints. Ids are created as events occur, so the index of an
 //! endpoint's deliveries by id is in order of time.
 
-use diesel::prelude::*;
-use offhook_domain::{AccountId, DeliveryId, EndpointId, Timestamp};
-
-use super::own::own;
-use crate::database::{Conn, Db, RunQueryDsl};
-use crate::dialect::unlikely;
-use crate::schema::{
-    deliveries, webhook_endpoint_health as health, webhook_endpoints as endpoints,
-};
-use crate::sql::V;
-use crate::store::{Answer, read};
-use crate::{Delivery, EndpointDeliveryFilter, EndpointHealth, Result, Store};
+use crate::prelude::*;
 
 /// Deliveries to an endpoint, newest first, after the one with the id `after`.
 async fn deliveries_to(

@@ -1,22 +1,8 @@
 //! Webhook endpoints and their sealed secrets.
 
-use offhook_boxed::boxed;
-use std::time::Duration;
-
-use diesel::prelude::*;
-use offhook_domain::{AccountId, EndpointId, EventId, Timestamp};
-
-use super::own::own;
-use super::pages::behind;
-use super::{cancelling, health, locks};
-use crate::database::{Conn, Db, RunQueryDsl};
-use crate::schema::{webhook_endpoints as endpoints, webhook_secrets as secrets};
-use crate::sql::V;
-use crate::store::{Answer, keep, mint, read, write};
-use crate::{
-    DISABLED_AS_FAILING, DISABLED_BY_CUSTOMER, Endpoint, EndpointChange, EndpointStatus,
-    EndpointView, PageKey, Result, Store, Verdict,
-};
+use super::{cancelling, health};
+use crate::prelude::*;
+use crate::schema::webhook_secrets as secrets;
 
 /// A sealed secret; its row's id is the associated data.
 struct SealedSecret {
@@ -117,7 +103,7 @@ impl Store {
         most: i64,
     ) -> Result<bool> {
         let secret = self.seal(secret, secret_prefix, endpoint.created_at)?;
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let (id, account, at) = (endpoint.id, endpoint.account_id, endpoint.created_at);
             // The lock on the account serializes creations for one account.
             locks::lock_account(conn, account).await?;
@@ -190,7 +176,7 @@ impl Store {
         change: EndpointChange,
         at: Timestamp,
     ) -> Answer<'_, Option<EndpointView>> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let status = change.status;
             if status == Some(EndpointStatus::Enabled) {
                 // From here on, other changes of its status wait.
@@ -266,7 +252,7 @@ impl Store {
     /// Cancels some of a disabled endpoint's open deliveries that its change did not wait for. Returns how many it
     /// cancelled.
     pub fn cancel_open_deliveries(&self, id: EndpointId) -> Answer<'_, usize> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let some = cancelling::some(conn, id).await?;
             Ok(Verdict::keep_if(some > 0, some))
         })
@@ -282,7 +268,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<EndpointView>> {
         let secret = self.seal(secret, prefix, now)?;
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let is_changed = diesel::update(own!(endpoints, account, id))
                 .filter(endpoints::deleted_at.is_null())
                 .set(endpoints::updated_at.eq(V(now)))
@@ -333,7 +319,7 @@ impl Store {
         exhausted: i32,
         at: Timestamp,
     ) -> Answer<'_, bool> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let is_disabled = diesel::update(endpoints::table.find(V(id)))
                 .filter(endpoints::deleted_at.is_null())
                 .filter(endpoints::status.eq(V(EndpointStatus::Enabled)))

@@ -1,24 +1,9 @@
 //! The outbox: an event and one delivery per enabled endpoint, written with the change that caused them.
 
-use diesel::dsl::sql;
-use diesel::prelude::*;
-use diesel::query_builder::{QueryFragment, QueryId};
-use diesel::sql_types::Bool;
-use offhook_domain::{
-    AccountId, ConversationId, DeliveryId, EndpointId, EventId, EventType, Timestamp,
-};
-
 use super::calls;
-use crate::database::{Conn, Db, RunQueryDsl};
-use crate::dialect::Lock as _;
 use crate::postgres::dialect::{With, Write};
-use crate::schema::{deliveries, events, webhook_endpoints as endpoints};
-use crate::sql::V;
-use crate::store::{Answer, mint, read};
-use crate::{
-    AccountEvent, DISABLED_AS_FAILING, DeliveryState, EndpointStatus, NewCall, NewEvent, Result,
-    Store,
-};
+use crate::prelude::*;
+use diesel::query_builder::{QueryFragment, QueryId};
 
 impl Store {
     /// The account's newest events since `since`, `limit` at most. Ids tell their time, so that the primary key finds them.

@@ -1,19 +1,12 @@
 //! Counts of waiting work, for the process's metrics.
 
-use std::time::Duration;
-
-use diesel::query_builder::{Query, QueryFragment, QueryId, SqlQuery};
-use diesel::sql_types::{BigInt, Untyped};
-use offhook_domain::Timestamp;
-use offhook_metrics::metrics;
-
-use super::batches::NEVER;
-use super::dispatch;
-use crate::database::{Conn, Db, RunQueryDsl};
-use crate::dialect::dialect;
+use super::{batches::NEVER, dispatch};
+use crate::prelude::*;
 use crate::sql::Instant;
-use crate::store::{Answer, Inner, read};
-use crate::{Backlog, Result, Store};
+use crate::store::Inner;
+use diesel::query_builder::{Query, QueryFragment, QueryId, SqlQuery};
+use diesel::sql_types::Untyped;
+use offhook_metrics::metrics;
 
 // The conditions of the partial indexes of open work, written exactly as in those.
 const LIVE: &str = "state IN ('dialing', 'live', 'closing') AND voice";

@@ -1,14 +1,5 @@
-use diesel::prelude::*;
-use offhook_domain::{AccountId, FolderId, Timestamp};
-
-use super::locks;
-use super::own::own;
-use super::pages::behind;
-use crate::database::{Conn, Db, RunQueryDsl};
-use crate::schema::{knowledge_documents as documents, knowledge_folders as folders};
-use crate::sql::V;
-use crate::store::{Answer, keep, read, write};
-use crate::{Folder, PageKey, Result, Store, Verdict};
+use crate::prelude::*;
+use crate::schema::knowledge_folders as folders;
 
 /// The result of creating or renaming a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +59,7 @@ impl Store {
         name_folded: String,
         most: i64,
     ) -> Answer<'_, FolderMade> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let account = folder.account_id;
             // The lock on the account serializes creations for one account.
             locks::lock_account(conn, account).await?;
@@ -145,7 +136,7 @@ impl Store {
         (name, folded): (String, String),
         at: Timestamp,
     ) -> Answer<'_, FolderMade> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             locks::lock_account(conn, account).await?;
             if is_taken(conn, account, &folded, id).await? {
                 // Another account's folder does not exist for this account, whatever its new name.

@@ -1,15 +1,7 @@
 //! The health of endpoints: since when they fail, and how many deliveries were given up.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-
-use diesel::prelude::*;
-use offhook_domain::{DeliveryId, EndpointId, Timestamp};
-
-use crate::database::{Conn, RunQueryDsl};
-use crate::dialect::Lock as _;
-use crate::schema::webhook_endpoint_health as health;
-use crate::sql::V;
-use crate::{AttemptReport, FailingEndpoint, Result};
+use crate::prelude::*;
+use std::collections::BTreeMap;
 
 /// An endpoint's first failure since its last success, and the deliveries given up since.
 type Known = (Option<Timestamp>, i32);

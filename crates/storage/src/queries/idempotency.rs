@@ -1,18 +1,7 @@
 //! Idempotency-Keys: unique per account and operation, for 24 hours to the millisecond.
 
-use std::time::{Duration, Instant};
-
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep, read};
-use diesel::prelude::*;
-use diesel::sql_types::{Binary, Integer, Nullable, Text};
-use offhook_domain::{AccountId, Timestamp};
-
-use crate::database::Conn;
-use crate::dialect::dialect;
-use crate::schema::idempotency_keys as keys;
-use crate::sql::V;
-use crate::{IdempotencyClaim, Result, Store, StoreError, StoredAnswer};
+use crate::prelude::*;
+use std::time::Instant;
 
 /// How long to wait in total for a key that another request is writing. On PostgreSQL the session's `lock_timeout` is
 /// the same, so that the first wait needs no statement.

@@ -1,20 +1,7 @@
 //! Reading documents: claims with a lease, and results fenced by the claim.
 
-use diesel::dsl::sql;
-use diesel::prelude::*;
-use diesel::sql_types::Bool;
-use offhook_domain::{AccountId, ClaimId, DocumentId, DocumentStatus, Timestamp};
-
 use super::{embeddings, turns};
-use crate::database::{Conn, RunQueryDsl};
-use crate::dialect::{Lock as _, dialect};
-use crate::schema::{
-    knowledge_documents as documents, knowledge_gone as gone, knowledge_passages as passages,
-    knowledge_postings as postings, knowledge_uploads as uploads,
-};
-use crate::sql::V;
-use crate::store::{Answer, keep, lease, mint, read, write};
-use crate::{ClaimedDocument, Document, Fenced, ReadDocument, ReadPart, Result, Store, Verdict};
+use crate::prelude::*;
 
 /// The result of clearing a part of a deleted document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +66,7 @@ impl Store {
     /// Claims the oldest document that waits or has lost its worker, of the account whose last turn was longest ago.
     pub fn claim_document(&self, now: Timestamp) -> Answer<'_, Option<ClaimedDocument>> {
         let (offset, claim) = (self.offset(), mint::<ClaimId>(now));
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let now = dialect!(conn, lease_clock(offset))?;
             for account in turns::to_read(conn).await? {
                 let waiting = documents::table
@@ -195,7 +182,7 @@ impl Store {
     /// Stores a part of what was read of a document, and renews its lease.
     pub fn store_part(&self, id: DocumentId, claim: ClaimId, part: ReadPart) -> Answer<'_, Fenced> {
         let offset = self.offset();
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let Some(account) = renew(conn, id, claim, offset).await? else {
                 return Ok(Verdict::Rollback(Fenced::Lost));
             };
@@ -213,7 +200,7 @@ impl Store {
         limit: i64,
     ) -> Answer<'_, Option<usize>> {
         let offset = self.offset();
-        write!(self, |conn| {
+        transact!(self, |conn| {
             if renew(conn, id, claim, offset).await?.is_none() {
                 return Ok(Verdict::Rollback(None));
             }
@@ -236,7 +223,7 @@ impl Store {
         ended: Result<ReadDocument, String>,
         at: Timestamp,
     ) -> Answer<'_, Fenced> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let (status, read, error) = match ended {
                 Ok(read) => (DocumentStatus::Ready, Some(read), None),
                 Err(error) => (DocumentStatus::Failed, None, Some(error)),
@@ -281,7 +268,7 @@ impl Store {
     /// Removes up to `limit` words of a deleted document that no other process is clearing. `None` if no deleted
     /// document is left.
     pub fn clear_gone_documents(&self, limit: i64) -> Answer<'_, Option<ClearedDocument>> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let gone_document: Option<(DocumentId, AccountId)> = gone::table
                 .select((gone::document_id, gone::account_id))
                 .locked("FOR UPDATE SKIP LOCKED")

@@ -1,15 +1,8 @@
 //! Invoices: one per account and month, written line by line while it is a draft.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, mint, read, write};
-use diesel::prelude::*;
-use offhook_domain::{AccountId, Credits, InvoiceId, InvoiceStatus, LedgerId, Timestamp};
-
 use super::audit;
-use crate::database::{Conn, Db};
-use crate::schema::{invoice_lines as lines, invoices};
-use crate::sql::V;
-use crate::{Audited, Invoice, InvoiceLine, Result, Store, Verdict};
+use crate::prelude::*;
+use crate::schema::invoice_lines as lines;
 
 pub(crate) struct NewLine {
     pub(crate) month: i32,
@@ -172,7 +165,7 @@ impl Store {
         status: InvoiceStatus,
         audited: Audited,
     ) -> Answer<'_, Option<(Invoice, bool)>> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let is_moved = diesel::update(invoices::table.find(V(id)))
                 .filter(invoices::status.eq(V(InvoiceStatus::Open)))
                 .set(invoices::status.eq(V(status)))

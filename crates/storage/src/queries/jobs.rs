@@ -1,23 +1,13 @@
 //! Periodic jobs that one process at a time runs.
 
-use std::time::Duration;
-
-use diesel::prelude::*;
-use offhook_domain::{NodeId, Timestamp};
-
-use crate::database::RunQueryDsl;
-use crate::dialect::dialect;
-use crate::schema::jobs;
-use crate::sql::V;
-use crate::store::{Answer, keep, lease, write};
-use crate::{Store, Verdict};
+use crate::prelude::*;
 
 impl Store {
     /// Claims a due job for the time of a lease, or renews the lease of one that this process holds. `false` if it is
     /// not due or another process holds it. A job that was never run is due.
     pub fn take_job(&self, name: &'static str, node: NodeId, now: Timestamp) -> Answer<'_, bool> {
         let offset = self.offset();
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let now = dialect!(conn, key_clock(now, offset))?;
             let known: Option<String> = jobs::table
                 .find(name)

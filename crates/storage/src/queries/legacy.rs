@@ -1,17 +1,7 @@
 //! Legacy agents, as their provider lists them.
 
-use std::collections::HashMap;
-use std::time::Duration;
-
-use diesel::prelude::*;
-use offhook_domain::{AccountId, AgentId, AgentStatus, CredentialProvider, Runtime, Timestamp};
-
-use super::{agents as agent_rows, credentials, locks, numbers};
-use crate::database::{Conn, RunQueryDsl};
-use crate::schema::{agents, legacy_agents as legacy};
-use crate::sql::V;
-use crate::store::{Answer, keep, mint, write};
-use crate::{Agent, ListedAgent, NewAgent, PhoneNumber, Result, Store, Synced, Verdict};
+use super::{agents as agent_rows, credentials, numbers};
+use crate::prelude::*;
 
 impl Store {
     /// Claims up to `most` accounts whose synchronization of legacy agents is due. Each belongs to the caller for
@@ -22,7 +12,7 @@ impl Store {
         lease: Duration,
         now: Timestamp,
     ) -> Answer<'_, Vec<AccountId>> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let taken = credentials::take_due(conn, most, (now, now.plus(lease))).await?;
             Ok(Verdict::keep_if(!taken.is_empty(), taken))
         })

@@ -1,28 +1,12 @@
 //! Reports that the provider of the legacy agents sends on its own, and the provider's ids of the calls.
 
-use std::time::Duration;
-
-use diesel::prelude::*;
-use offhook_boxed::boxed;
-use offhook_domain::{
-    AccountId, AgentId, CallState, ClaimId, ConversationId, FailureReason, Price, Runtime,
-    Timestamp,
+use super::{
+    calls::{Row, queued},
+    claims::{self, is_claimed},
+    moments::said,
 };
-
-use super::calls::{Row, queued};
-use super::claims::{self, is_claimed};
-use super::locks;
-use super::moments::said;
-use crate::database::RunQueryDsl;
-use crate::dialect::dialect;
-use crate::schema::{
-    agents, conversation_moments as moments, conversations as calls, legacy_reports as reports,
-};
-use crate::sql::V;
-use crate::store::{Answer, keep, lease, mint, read, write};
-use crate::{
-    Conversation, Fenced, FoundConversation, LegacyReport, NewTurn, Result, Store, Verdict,
-};
+use crate::prelude::*;
+use crate::schema::legacy_reports as reports;
 
 /// How long a report is kept: much longer than a repeated report is accepted.
 const KEPT: Duration = Duration::from_secs(24 * 3_600);
@@ -51,7 +35,7 @@ impl Store {
         at: Timestamp,
     ) -> Answer<'_, Option<ConversationId>> {
         let report = report.clone();
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let legacy = of_legacy!(account).select(calls::id);
             let call: Option<ConversationId> = match report.conversation {
                 Some(id) => legacy.filter(calls::id.eq(V(id))).found(conn).await?,
@@ -107,7 +91,7 @@ impl Store {
         found: FoundConversation,
     ) -> Result<Option<Conversation>> {
         let offset = self.offset();
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             let (id, account) = (found.id, found.account_id);
             // Two nodes that received the report are serialized here.
@@ -266,7 +250,7 @@ impl Store {
 
     /// Deletes reports that are older than a day. Returns `true` if there may be more.
     pub fn delete_old_legacy_reports(&self, now: Timestamp) -> Answer<'_, bool> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let old: Vec<Timestamp> = reports::table
                 .filter(reports::received_at.lt(V(now.minus(KEPT))))
                 .order(reports::received_at)

@@ -1,15 +1,6 @@
 //! Row locks that a transaction holds until its end. On SQLite the single writer needs none.
 
-use diesel::prelude::*;
-use offhook_domain::{AccountId, AgentId, AgentStatus, ConversationId, DeliveryId, EndpointId};
-
-use crate::Result;
-use crate::database::{Conn, Db, RunQueryDsl};
-use crate::dialect::Lock as _;
-use crate::schema::{
-    accounts, agents, conversations as calls, deliveries, webhook_endpoints as endpoints,
-};
-use crate::sql::{self, V};
+use crate::prelude::*;
 
 /// Locks the account's row, so that one node at a time counts its live calls; `false` if another has locked it. The
 /// wallet's row would not do: where calls are placed without a pause, it is never free.

@@ -1,17 +1,6 @@
 //! The request log: written in batches, read by page, deleted by age.
 
-use diesel::dsl::sql;
-use diesel::prelude::*;
-use diesel::sql_types::Bool;
-use offhook_domain::{AccountId, ConversationId, LogEntryId, ResourceId, ResourceKind, Timestamp};
-
-use super::pages::earlier;
-use crate::database::{Db, RunQueryDsl};
-use crate::dialect::{dialect, unlikely};
-use crate::schema::request_logs as logs;
-use crate::sql::V;
-use crate::store::{Answer, keep, read, write};
-use crate::{LogEntry, LogFilter, PageKey, StatusFilter, Store, Verdict};
+use crate::prelude::*;
 
 impl Store {
     /// A page of the account's log, newest first, with one more than `limit` if there is a next page.
@@ -100,7 +89,7 @@ impl Store {
         before: Timestamp,
         most: i64,
     ) -> Answer<'_, usize> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let old: Vec<(Timestamp, LogEntryId)> = logs::table
                 .filter(logs::account_id.eq(V(account)))
                 .filter(logs::created_at.lt(V(before)))

@@ -1,15 +1,7 @@
 //! The moments of a conversation.
 
+use crate::prelude::*;
 use std::borrow::Cow;
-
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use offhook_domain::{CallState, ConversationId, Timestamp};
-
-use crate::database::Conn;
-use crate::schema::conversation_moments as moments;
-use crate::sql::V;
-use crate::{NewTurn, Result};
 
 /// The text without U+0000, which PostgreSQL rejects. The output of a model or a service must not stop a conversation.
 pub(crate) fn kept(text: &str) -> Cow<'_, str> {

@@ -1,19 +1,11 @@
 //! The months that accounts enter: each adds its credits and fee once, and ends the previous month.
 
-use crate::store::{Answer, mint, read, write};
-use std::collections::HashMap;
-
-use crate::database::RunQueryDsl;
-use crate::queries::locks;
-use diesel::dsl::{exists, max, not};
-use diesel::prelude::*;
-use offhook_domain::{AccountId, EntryText, Timestamp, TransactionType};
+use offhook_domain::EntryText;
 
 use super::{invoices, wallets};
-use crate::database::Db;
-use crate::schema::{account_months as months, accounts};
-use crate::sql::V;
-use crate::{Account, NewLedgerEntry, NewMonth, Store, Verdict};
+use crate::prelude::*;
+use crate::schema::account_months as months;
+use diesel::dsl::{exists, max};
 
 impl Store {
     /// Accounts that have not entered `month`, after `after` in id order, each with the last month that it entered.
@@ -57,7 +49,7 @@ impl Store {
     /// Enters a month once: its credits, its fee, and the end of the previous draft. `false` if that was done already,
     /// or another process is doing it.
     pub fn enter_month(&self, account: AccountId, new: NewMonth) -> Answer<'_, bool> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             if !locks::try_lock_account(conn, account).await? {
                 return Ok(Verdict::Rollback(false));
             }

@@ -1,19 +1,10 @@
 //! Running processes, and settings of the whole service.
 
-use offhook_boxed::boxed;
+use crate::migrate;
+use crate::prelude::*;
+use crate::schema::open_streams as streams;
+use crate::store::Inner;
 use std::sync::Arc;
-use std::time::Duration;
-
-use diesel::prelude::*;
-use offhook_domain::{AccountId, KeyId, NodeId, Timestamp};
-
-use super::locks;
-use crate::database::{Conn, RunQueryDsl};
-use crate::dialect::dialect;
-use crate::schema::{nodes, open_streams as streams, service_settings as settings};
-use crate::sql::V;
-use crate::store::{Answer, Inner, keep, lease, read, write};
-use crate::{Result, Store, StoreError, Verdict, migrate};
 
 /// The setting with the oldest schema that the database still supports.
 const OLDEST_SCHEMA: &str = "oldest_schema";
@@ -180,7 +171,7 @@ impl Store {
             return Ok(true);
         }
         let offset = self.offset();
-        write!(self, |conn| {
+        transact!(self, |conn| {
             locks::lock_account(conn, account).await?;
             let now = dialect!(conn, key_clock(now, offset))?;
             let elsewhere: Option<i64> = streams::table

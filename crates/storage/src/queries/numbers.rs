@@ -1,20 +1,5 @@
-use diesel::dsl::not;
-use diesel::prelude::*;
-use diesel::sql_types::Bool;
-use offhook_domain::{
-    AccountId, AgentId, AgentStatus, E164, NumberProvider, PhoneNumberId, Runtime, Timestamp,
-};
-
-use super::own::own;
-use super::pages::behind;
-use super::{accounts as account_rows, agents as agent_rows, locks};
-use crate::database::{Conn, Db, RunQueryDsl};
-use crate::schema::{accounts, agent_versions as versions, agents, phone_numbers as numbers};
-use crate::sql::V;
-use crate::store::{Answer, keep, mint, read, write};
-use crate::{
-    Account, Agent, CalledNumber, NumberChange, PageKey, PhoneNumber, Result, Store, Verdict,
-};
+use super::{accounts as account_rows, agents as agent_rows};
+use crate::prelude::*;
 
 /// The result of writing a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -253,7 +238,7 @@ impl Store {
 
     /// Gives a number to an account. With `operator`, the audit log records it.
     pub fn add_number(&self, number: PhoneNumber, operator: bool) -> Answer<'_, NumberWrite> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let (account, at) = (number.account_id, number.created_at);
             if let Some(refused) = hold_agent(conn, account, number.agent_id).await? {
                 return Ok(Verdict::Rollback(refused));
@@ -313,7 +298,7 @@ impl Store {
         change: NumberChange,
         at: Timestamp,
     ) -> Answer<'_, NumberWrite> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let Some(number) = find(conn, account, id).await? else {
                 return Ok(Verdict::Rollback(NumberWrite::Absent));
             };

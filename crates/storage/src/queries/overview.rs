@@ -1,20 +1,8 @@
 //! Live views, and the chats of an account's own members. The number of rows that each query reads does not depend on
 //! the account's size.
 
-use diesel::prelude::*;
-use offhook_boxed::boxed;
-use offhook_domain::{AccountId, AgentId, Channel, ConversationId, Timestamp};
-
-use super::chat_openings;
-use super::claims::is_claimed;
-use crate::database::RunQueryDsl;
-use crate::schema::{agents, conversation_moments as moments, conversations as calls};
-use crate::sql::V;
-use crate::store::{Answer, read, write};
-use crate::{
-    CallLatency, ChatOpened, ChatView, ConversationView, LiveCall, NewChat, Result, Store, Verdict,
-    WidgetAgent,
-};
+use super::{chat_openings, claims::is_claimed};
+use crate::prelude::*;
 
 #[boxed]
 impl Store {
@@ -95,7 +83,7 @@ impl Store {
     /// session in one transaction. No widget is involved: [`NewChat::origin`] is empty. After
     /// `StoreError::UnknownCommit` it may have begun; after other errors it has not.
     pub fn open_member_chat(&self, chat: NewChat, steady: Timestamp) -> Answer<'_, ChatOpened> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let begins = (Channel::Chat, chat.at.utc_day());
             let begun = chat_openings::begin(conn, &chat, begins, steady).await?;
             Ok(match begun {

@@ -7,4 +7,4 @@ macro_rules! own {
     };
 }
 
-pub(super) use own;
+pub(crate) use own;

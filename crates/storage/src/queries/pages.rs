@@ -6,7 +6,7 @@ use crate::PageKey;
 
 /// The upper time bound of a page, newest first: only the tighter of the two bounds, so that the index is entered
 /// there.
-pub(super) fn earlier<Id>(
+pub(crate) fn earlier<Id>(
     until: Option<Timestamp>,
     after: Option<PageKey<Id>>,
 ) -> Option<Timestamp> {
@@ -35,4 +35,4 @@ macro_rules! behind {
     };
 }
 
-pub(super) use behind;
+pub(crate) use behind;

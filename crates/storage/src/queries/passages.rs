@@ -1,18 +1,6 @@
 //! Passages, the words that find them, and the documents that agents answer from.
 
-use diesel::dsl::{count_star, sql};
-use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool};
-use offhook_domain::{AccountId, DocumentId, DocumentStatus};
-
-use crate::database::{Conn, RunQueryDsl};
-use crate::schema::{
-    knowledge_documents as documents, knowledge_passages as passages,
-    knowledge_postings as postings,
-};
-use crate::sql::V;
-use crate::store::{Answer, read};
-use crate::{AccountWords, FoundPassage, Result, Store};
+use crate::prelude::*;
 
 /// The rarest of these words that together have at most `most` rows; at least one.
 async fn rarest(

@@ -1,19 +1,7 @@
 //! People who sign in, their passwords and links, and the audit log.
 
-use diesel::prelude::*;
-use offhook_domain::{AccountId, EmailAddress, EventId, Timestamp};
-
 use super::{accounts as all_accounts, attempts, sessions, team};
-use crate::database::{Conn, Db, RunQueryDsl};
-use crate::schema::{
-    accounts, audit_log, members, people, service_settings as settings, sign_in_links as links,
-};
-use crate::sql::V;
-use crate::store::{Answer, keep, mint, read, write};
-use crate::{
-    Account, Actor, AttemptKey, AttemptRule, AuditEntry, Invitation, JoinsWith, Member, Membership,
-    NewLedgerEntry, NewSession, PageKey, Password, Result, SignInLink, Store, Verdict,
-};
+use crate::prelude::*;
 
 /// The setting with the first account that was created in the portal.
 const FIRST_ACCOUNT: &str = "first_account";
@@ -165,7 +153,7 @@ impl Store {
         rule: AttemptRule,
         now: Timestamp,
     ) -> Answer<'_, Result<(), Timestamp>> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             for key in keys {
                 if let Err(until) = attempts::take(conn, key, &rule, now).await? {
                     return Ok(Verdict::Rollback(Err(until)));
@@ -195,7 +183,7 @@ impl Store {
         session: NewSession,
     ) -> Answer<'_, bool> {
         let (actor, at) = (self.actor, session.at);
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let email = &member.email;
             if !hold_password(conn, email, changed_at).await? {
                 return Ok(Verdict::Rollback(false));
@@ -218,7 +206,7 @@ impl Store {
         at: Timestamp,
     ) -> Answer<'_, bool> {
         let actor = self.actor;
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let account = link.account_id;
             let Some(member) = member_of(conn, account, &link.email).await? else {
                 return Ok(Verdict::Rollback(false));
@@ -272,7 +260,7 @@ impl Store {
         session: NewSession,
         email_key: [u8; 32],
     ) -> Answer<'_, Option<Member>> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let at = session.at;
             let used: Option<(EmailAddress, AccountId)> =
                 diesel::delete(links::table.find(digest.to_vec()))
@@ -332,7 +320,7 @@ impl Store {
         with: JoinsWith,
         session: NewSession,
     ) -> Answer<'_, Option<Member>> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let at = session.at;
             let Some(found) = team::invitation(conn, digest, at).await? else {
                 return Ok(Verdict::Rollback(None));
@@ -397,7 +385,7 @@ impl Store {
         (owner, hash): (Member, String),
         session: NewSession,
     ) -> Answer<'_, bool> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             // Of two concurrent calls the second waits, and finds the setting taken.
             let is_first = diesel::insert_into(settings::table)
                 .values((

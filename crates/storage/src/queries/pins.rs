@@ -1,15 +1,7 @@
 //! The documents that published versions answer from.
 
-use crate::database::RunQueryDsl;
-use crate::dialect::dialect;
-use crate::store::{Answer, read};
-use diesel::prelude::*;
-use offhook_domain::{AccountId, AgentId, DocumentId, DocumentStatus, FolderId};
-
-use crate::database::Conn;
-use crate::schema::{agents, knowledge_documents as documents, knowledge_pins as pins};
-use crate::sql::V;
-use crate::{PinningAgent, Result, Store};
+use crate::prelude::*;
+use crate::schema::knowledge_pins as pins;
 
 /// Documents pinned per statement.
 const AT_ONCE: usize = 500;

@@ -1,19 +1,7 @@
 //! Whether claimed deliveries may still be sent: their endpoint may have been disabled, deleted or changed since.
 
-use offhook_boxed::boxed;
-use std::collections::HashMap;
-
-use diesel::dsl::sql;
-use diesel::prelude::*;
-use diesel::sql_types::Bool;
-use offhook_domain::{ClaimId, DeliveryId, EndpointId, Timestamp};
-
 use super::endpoints::{Sealed, signing};
-use crate::database::RunQueryDsl;
-use crate::schema::{deliveries, resends, webhook_endpoints as endpoints};
-use crate::sql::V;
-use crate::store::read;
-use crate::{ClaimedWork, EndpointStatus, Rechecked, Result, Store};
+use crate::prelude::*;
 
 #[boxed]
 impl Store {

@@ -1,13 +1,6 @@
 //! The recording flag of conversations.
 
-use crate::Store;
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep};
-use diesel::prelude::*;
-use offhook_domain::{AccountId, ConversationId};
-
-use crate::schema::conversations as calls;
-use crate::sql::V;
+use crate::prelude::*;
 
 impl Store {
     /// Marks a spoken conversation as having a recording. `false` if it has been deleted; then the recording must be

@@ -1,21 +1,9 @@
 //! A database that was restored from a backup: holds work that would be done twice.
 
-use offhook_boxed::boxed;
+use super::{batches, nodes, people::audit, whatsapp::has_not_left};
+use crate::migrate;
+use crate::prelude::*;
 use std::path::Path;
-
-use diesel::prelude::*;
-use offhook_domain::{ClaimId, NodeId, SentStatus, Timestamp};
-
-use super::people::audit;
-use super::whatsapp::has_not_left;
-use super::{batches, nodes};
-use crate::database::RunQueryDsl;
-use crate::schema::{
-    whatsapp_received as received, whatsapp_sent as sent, whatsapp_threads as threads,
-};
-use crate::sql::V;
-use crate::store::{Answer, keep};
-use crate::{Actor, Result, Store, StoreConfig, StoreError, migrate};
 
 #[boxed]
 impl Store {

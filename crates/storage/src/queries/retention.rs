@@ -2,19 +2,8 @@
 //!
 //! Ids begin with their time, so that the primary keys find the oldest rows.
 
-use std::time::Duration;
-
-use diesel::dsl::sql;
-use diesel::prelude::*;
-use diesel::sql_types::{Binary, Bool};
-use offhook_domain::{DeliveryId, EventId, Timestamp};
-
-use crate::database::RunQueryDsl;
-use crate::dialect::{Lock as _, dialect};
-use crate::schema::{attempts, deliveries, events, service_settings as settings};
-use crate::sql::{Uuid, V};
-use crate::store::{Answer, write};
-use crate::{Store, StoreError, Verdict};
+use crate::prelude::*;
+use crate::sql::Uuid;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -36,7 +25,7 @@ impl Store {
     /// work.
     pub fn delete_old_deliveries(&self, now: Timestamp) -> Answer<'_, bool> {
         let first_kept = DeliveryId::mint(now.minus(DELIVERIES_KEPT), [0; 10]);
-        write!(self, |conn| {
+        transact!(self, |conn| {
             // Skips those that another transaction has locked.
             let old: Vec<(DeliveryId, EventId)> = deliveries::table
                 .filter(deliveries::id.lt(V(first_kept)))
@@ -78,7 +67,7 @@ impl Store {
     /// one ended.
     pub fn clear_old_bodies(&self, now: Timestamp) -> Answer<'_, bool> {
         let first_kept = EventId::mint(now.minus(BODIES_KEPT), [0; 10]);
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let first = EventId::mint(Timestamp::from_micros(0), [0; 10]);
             diesel::insert_into(settings::table)
                 .values((

@@ -4,21 +4,9 @@
 //! the new one first; reseal every secret; remove the old one. Opening a secret shows which key has sealed it, so an
 //! interrupted rotation continues where it stopped.
 
-use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary};
-use offhook_boxed::boxed;
-use offhook_domain::{EventId, Timestamp};
-use offhook_failpoints as failpoints;
+use super::{nodes, people::audit};
+use crate::prelude::*;
 use uuid::Uuid;
-
-use super::nodes;
-use super::people::audit;
-use crate::database::{Conn, RunQueryDsl};
-use crate::dialect::dialect;
-use crate::schema::service_settings as settings;
-use crate::sql::{self, V};
-use crate::store::{Answer, keep, read, write};
-use crate::{Actor, MasterKey, Result, SealedColumn, Store, StoreError, Verdict};
 
 /// The fingerprint of the key that secrets are sealed with.
 const CURRENT: &str = "master_key_fingerprint";
@@ -113,7 +101,7 @@ impl Store {
     /// may be in use.
     pub(crate) async fn check_master_key(&self) -> Result<()> {
         let key = self.master_key.clone();
-        let refused = write!(self, |conn| {
+        let refused = transact!(self, |conn| {
             let mine = key.fingerprint();
             let current = nodes::settle_setting(conn, CURRENT, mine).await?;
             let next = nodes::setting(conn, NEXT).await?;
@@ -152,7 +140,7 @@ impl Store {
                 let mut after = EventId::from_uuid(Uuid::nil());
                 loop {
                     let key = self.master_key.clone();
-                    let step = write!(self, |conn| {
+                    let step = transact!(self, |conn| {
                         let step = seal_anew(conn, &key, column, after).await?;
                         Ok(Verdict::keep_if(step.is_some(), step))
                     });

@@ -1,15 +1,11 @@
 //! Sessions of people who have signed in.
 
-use diesel::prelude::*;
-use offhook_domain::{AccountId, EmailAddress, MemberId, Timestamp};
-
-use super::attempts::{self, DELETED_AT_ONCE};
-use super::people::{hold_password, member_of, memberships};
-use crate::database::{Conn, RunQueryDsl};
-use crate::schema::{portal_sessions as sessions, sign_in_links as links};
-use crate::sql::V;
-use crate::store::{Answer, keep, read, write};
-use crate::{Member, NewSession, Result, Session, Store, Verdict};
+use super::{
+    attempts::{self, DELETED_AT_ONCE},
+    people::{hold_password, member_of, memberships},
+};
+use crate::prelude::*;
+use crate::schema::portal_sessions as sessions;
 
 pub(super) async fn insert(conn: &mut Conn, session: &NewSession, member: &Member) -> Result<()> {
     diesel::insert_into(sessions::table)
@@ -56,7 +52,7 @@ impl Store {
         changed_at: Timestamp,
         (own, shared): ([u8; 32], Vec<[u8; 32]>),
     ) -> Answer<'_, bool> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let email = &member.email;
             attempts::take_back(conn, own, shared, session.at).await?;
             let is_same = hold_password(conn, email, changed_at).await?;
@@ -97,7 +93,7 @@ impl Store {
 
     /// Moves a session to another account that its person is a member of; `false` if there is no such membership.
     pub fn switch_session(&self, digest: [u8; 32], account: AccountId) -> Answer<'_, bool> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let email: Option<EmailAddress> = sessions::table
                 .find(digest.to_vec())
                 .select(sessions::email)

@@ -1,15 +1,11 @@
 //! Members, invitations and seats.
 
-use diesel::prelude::*;
-use offhook_domain::{AccountId, EmailAddress, InvitationId, MemberId, MemberRole, Timestamp};
-
-use super::people::{audit, distrust, member_of};
-use super::sessions::end_stay;
-use crate::database::{Conn, Db, RunQueryDsl};
-use crate::schema::{account_seats as seats, audit_log, invitations, members};
-use crate::sql::V;
-use crate::store::{Answer, read, write};
-use crate::{Actor, Invitation, Member, MemberChange, MemberStep, PageKey, Result, Store, Verdict};
+use super::{
+    people::{audit, distrust, member_of},
+    sessions::end_stay,
+};
+use crate::prelude::*;
+use crate::schema::account_seats as seats;
 
 /// The audit log's action for an invitation.
 const INVITE: &str = "member.invite";
@@ -191,7 +187,7 @@ impl Store {
     /// limit of seats; `None` is unlimited.
     pub fn add_member(&self, member: Member, seats_max: Option<u32>) -> Answer<'_, SeatTaken> {
         let actor = self.actor;
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let (account, email, at) = (member.account_id, &member.email, member.joined_at);
             // First, because it locks the seats: of two that want the last one, the second counts the first.
             if !hold_seats(conn, account, 1).await? {
@@ -221,7 +217,7 @@ impl Store {
         seats_max: Option<u32>,
     ) -> Answer<'_, SeatTaken> {
         let actor = self.actor;
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let (id, account, at) = (invitation.id, invitation.account_id, invitation.created_at);
             if !hold_seats(conn, account, 0).await? {
                 return Ok(Verdict::Rollback(SeatTaken::NoAccount));
@@ -275,7 +271,7 @@ impl Store {
         at: Timestamp,
     ) -> Answer<'_, Option<Member>> {
         let actor = self.actor;
-        write!(self, |conn| {
+        transact!(self, |conn| {
             // First, in the lock order of all changes of the team.
             if !hold_seats(conn, account, -1).await? {
                 return Ok(Verdict::Rollback(None));
@@ -299,7 +295,7 @@ impl Store {
         at: Timestamp,
     ) -> Answer<'_, Option<Invitation>> {
         let actor = self.actor;
-        write!(self, |conn| {
+        transact!(self, |conn| {
             if !hold_seats(conn, account, 0).await? {
                 return Ok(Verdict::Rollback(None));
             }
@@ -321,7 +317,7 @@ impl Store {
         step: MemberStep,
         at: Timestamp,
     ) -> Answer<'_, MemberChange> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let seats = match step {
                 MemberStep::Role(_) => 0,
                 MemberStep::Remove => -1,
@@ -393,7 +389,7 @@ impl Store {
         name: String,
         at: Timestamp,
     ) -> Answer<'_, bool> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let is_renamed = diesel::update(members::table.find(V(member)))
                 .filter(members::account_id.eq(V(account)))
                 .filter(members::name.ne(&name))

@@ -1,16 +1,7 @@
 //! Tools, and those that versions have pinned.
 
-use diesel::prelude::*;
-use offhook_boxed::boxed;
-use offhook_domain::{AccountId, AgentId, ToolId};
-
-use super::locks;
-use super::pages::behind;
-use crate::database::{Conn, Db, RunQueryDsl};
-use crate::schema::{agent_version_tools as pins, agents, tools};
-use crate::sql::V;
-use crate::store::{Answer, keep, read, write};
-use crate::{PageKey, PinnedTool, Result, Store, ToolChange, ToolRow, Verdict};
+use crate::prelude::*;
+use crate::schema::agent_version_tools as pins;
 
 /// A tool of the account, with its sealed header values.
 async fn find(
@@ -91,7 +82,7 @@ impl Store {
         most: i64,
     ) -> Result<bool> {
         let headers = self.seal_headers(tool.id, headers)?;
-        write!(self, |conn| {
+        transact!(self, |conn| {
             // The lock on the account serializes creations for one account.
             locks::lock_account(conn, tool.account_id).await?;
             let made: i64 = tools::table
@@ -157,7 +148,7 @@ impl Store {
         change: ToolChange,
     ) -> Result<Option<ToolRow>> {
         let headers = self.seal_headers(id, change.headers.as_deref())?;
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let is_changed = diesel::update(tools::table)
                 .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
                 .filter(tools::revision.eq(change.revision))

@@ -1,14 +1,7 @@
 //! Fairness: accounts with waiting work are served in turn, so that ten thousand documents of one account never block
 //! another's.
 
-use diesel::prelude::*;
-use diesel::sql_types::Text;
-use offhook_domain::AccountId;
-
-use crate::Result;
-use crate::database::{Conn, Db, RunQueryDsl};
-use crate::sql;
-use crate::sql::V;
+use crate::prelude::*;
 
 /// Reading documents.
 pub(crate) const READ: &str = "read";

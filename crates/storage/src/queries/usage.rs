@@ -1,14 +1,7 @@
 //! Daily totals. A conversation counts on the UTC day on which it began, once it has ended.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
-use diesel::prelude::*;
-use offhook_domain::AccountId;
-
-use crate::database::Conn;
+use crate::prelude::*;
 use crate::schema::usage_days as days;
-use crate::sql::V;
-use crate::{Result, Store, UsageDay};
 
 /// Adds `more` to its day.
 pub(crate) async fn add(conn: &mut Conn, account: AccountId, more: UsageDay) -> Result<()> {

@@ -1,14 +1,7 @@
 //! Hourly totals, for the overview of an account. A call counts in the UTC hour in which it began, once it has ended.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
-use diesel::prelude::*;
-use offhook_domain::{AccountId, Timestamp};
-
-use crate::database::Conn;
+use crate::prelude::*;
 use crate::schema::usage_hours as hours;
-use crate::sql::V;
-use crate::{Result, Store, UsageHour};
 
 /// Counts a call that ended.
 pub(crate) async fn add(

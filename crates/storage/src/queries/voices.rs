@@ -1,20 +1,8 @@
 //! Voices as their providers list them, read as a whole, because processes keep them in memory.
 
-use std::collections::HashMap;
-
-use diesel::dsl::sql;
-use diesel::prelude::*;
-use diesel::sql_types::{Bool, Text};
-use offhook_domain::{EventId, Timestamp, Voice, VoiceList, VoiceProvider, VoiceSource};
-
 use super::{nodes, sealed};
-use crate::database::{Conn, RunQueryDsl};
-use crate::dialect::dialect;
-use crate::records::voices::VoiceRow;
-use crate::schema::voices;
-use crate::sql::{V, Word};
-use crate::store::{Answer, mint, read, write};
-use crate::{Result, Store, Verdict, VoiceChanges};
+use crate::prelude::*;
+use crate::sql::Word;
 
 /// The setting that changes with each change of the voices.
 const GENERATION: &str = "voices_generation";
@@ -112,7 +100,7 @@ impl Store {
         voices: VoiceList,
         at: Timestamp,
     ) -> Answer<'_, VoiceChanges> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let changes = replace(conn, provider, voices).await?;
             if changes == VoiceChanges::default() {
                 return Ok(Verdict::Rollback(changes));
@@ -131,7 +119,7 @@ impl Store {
         at: Timestamp,
     ) -> Answer<'_, ()> {
         let voice_id = voice_id.to_owned();
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let is_moved = diesel::update(voices::table.find((V(provider), voice_id)))
                 .filter(voices::source.eq(V(VoiceSource::Shared)))
                 .set(voices::source.eq(V(VoiceSource::Workspace)))

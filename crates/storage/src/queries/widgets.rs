@@ -1,13 +1,7 @@
 //! Widgets: settings and usage counts.
 
-use diesel::prelude::*;
-use offhook_domain::{AccountId, AgentId, Credits};
-
-use crate::database::{Conn, RunQueryDsl};
-use crate::schema::{accounts, agent_versions, agents, widget_origins as origins, widgets};
-use crate::sql::V;
-use crate::store::{Answer, keep, read};
-use crate::{Account, Agent, Result, Store, WidgetAgent, WidgetSettings};
+use crate::prelude::*;
+use crate::schema::widget_origins as origins;
 
 /// A widget's counts, with its row locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Queryable, Selectable)]

@@ -10,18 +10,9 @@ mod knowledge;
 mod logs;
 mod voices;
 
+use crate::prelude::*;
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
-
-use crate::database::RunQueryDsl;
-use diesel::dsl::sql;
-use diesel::prelude::*;
-use diesel::sql_types::Integer;
-use offhook_domain::Timestamp;
-
-use crate::Result;
-use crate::database::Conn;
-use crate::schema::service_settings;
+use std::time::Instant;
 
 pub(crate) use about::*;
 pub(crate) use accounts::*;

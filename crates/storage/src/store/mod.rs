@@ -124,14 +124,14 @@ macro_rules! keep {
 }
 
 /// Runs a unit of work in one transaction; its `Verdict` decides whether to commit.
-macro_rules! write {
+macro_rules! transact {
     ($store:expr, |$conn:ident| $work:expr) => {
         $store
             .inner
             .write(move |$conn| Box::pin(async move { $work }))
     };
 }
-pub(crate) use {keep, read, write};
+pub(crate) use {keep, read, transact, transact as write};
 
 #[boxed]
 impl Store {

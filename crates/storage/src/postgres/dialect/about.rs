@@ -1,13 +1,7 @@
 //! PostgreSQL's version, clock and settings.
 
-use crate::database::RunQueryDsl;
-use diesel::dsl::sql;
-use diesel::sql_types::{Integer, Text};
-use offhook_domain::Timestamp;
-
-use crate::database::Conn;
+use crate::prelude::*;
 use crate::sql::Instant;
-use crate::{AboutDatabase, Result};
 
 const QUERY: &str = "SELECT split_part(current_setting('server_version'), ' ', 1) AS version, \
     current_setting('server_version_num')::int / 10000 AS major, \

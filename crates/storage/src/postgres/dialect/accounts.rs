@@ -1,13 +1,7 @@
 //! The statements on accounts and their keys that differ, for PostgreSQL.
 
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use offhook_domain::Timestamp;
-
 use super::clock_timestamp;
-use crate::database::Conn;
-use crate::schema::{accounts, api_keys};
-use crate::{Account, ApiKey, Result};
+use crate::prelude::*;
 
 /// The key with this digest, its account, and the time by the clock for keys, in one look-up.
 pub(crate) async fn find_by_digest(

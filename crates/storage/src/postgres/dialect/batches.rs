@@ -1,13 +1,7 @@
 //! The statements on batch calls that differ, for PostgreSQL.
 
-use crate::database::RunQueryDsl;
-use diesel::sql_types::{Array, Integer};
-use offhook_domain::BatchId;
-
 use super::column;
-use crate::database::Conn;
-use crate::sql::V;
-use crate::{NewRecipient, Result, sql};
+use crate::prelude::*;
 
 /// Inserts a batch's recipients in order, 1,000 per statement.
 pub(crate) async fn insert_recipients(

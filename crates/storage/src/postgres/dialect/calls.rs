@@ -1,17 +1,8 @@
 //! The statements on calls that differ, for PostgreSQL.
 
-use std::collections::HashSet;
-
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use diesel::query_builder::{AstPass, QueryFragment, QueryId};
-use diesel::sql_types::{Array, Bool, Integer, Nullable, Text};
-use offhook_domain::{CallState, ClaimId, ConversationId, Timestamp};
-
-use crate::database::{Conn, Db};
 use crate::postgres::{CallStep, Step};
-use crate::sql::{self, V};
-use crate::{Fenced, NewTurn, Result};
+use crate::prelude::*;
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 
 /// Appends a turn to a live call, in one statement: with thousands of calls, turns are most of what is written.
 pub(crate) async fn append_turn(

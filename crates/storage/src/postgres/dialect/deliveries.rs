@@ -1,16 +1,7 @@
 //! The statements on deliveries and attempts that differ, for PostgreSQL.
 
-use std::collections::HashSet;
-
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Bool, Integer, Nullable, Text};
-use offhook_domain::{DeliveryId, EndpointId, Timestamp};
-
 use super::column;
-use crate::database::Conn;
-use crate::sql::V;
-use crate::{AttemptReport, ClaimedAttempt, Result, sql};
+use crate::prelude::*;
 
 /// Cancels up to `most` open deliveries of an endpoint, and skips those that another transaction has locked. Returns
 /// how many it cancelled.

@@ -1,17 +1,10 @@
 //! The claim of due deliveries, for PostgreSQL: finds, claims and reads them in one statement, so that each row is
 //! looked up once.
 
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text};
-use offhook_domain::{AccountId, EndpointId, EventId, EventType};
-
 use super::column;
-use crate::database::Conn;
+use crate::prelude::*;
 use crate::queries::delivery_claims::{Candidate, Claim, Found};
 use crate::queries::dispatch::{first_attempts, retries};
-use crate::store::mint;
-use crate::{ClaimSlots, ClaimedAttempt, Result, sql};
 
 /// `found` locks each due row that no other transaction has locked. If another transaction has changed a row since the
 /// statement began, PostgreSQL rechecks the conditions on its new version. `taken` gives rows without a claim this one,

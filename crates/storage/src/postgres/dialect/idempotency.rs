@@ -1,16 +1,7 @@
 //! The statements on Idempotency-Keys that differ, for PostgreSQL.
 
-use std::time::Duration;
-
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Integer, Text};
-use offhook_domain::{AccountId, Timestamp};
-
-use crate::database::Conn;
+use crate::prelude::*;
 use crate::queries::idempotency::KeyRow;
-use crate::sql::V;
-use crate::{IdempotencyClaim, Result, sql};
 
 /// Writes an Idempotency-Key that lives for `kept`, by the database's clock. Returns 0 if it exists already.
 pub(crate) async fn insert_key(

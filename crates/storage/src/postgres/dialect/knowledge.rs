@@ -1,17 +1,7 @@
 //! The statements on knowledge that differ, for PostgreSQL.
 
-use crate::database::RunQueryDsl;
-use crate::dialect::Lock as _;
-use diesel::prelude::*;
-use diesel::sql_types::{Array, Integer, Text};
-use offhook_domain::{AccountId, DocumentId};
-
 use super::column;
-use crate::database::Conn;
-use crate::schema::knowledge_documents as documents;
-use crate::sql;
-use crate::sql::V;
-use crate::{NewPassage, NewPosting, Result};
+use crate::prelude::*;
 
 /// Locks documents against deletion until the transaction ends.
 pub(crate) async fn hold_documents(conn: &mut Conn, ids: &[DocumentId]) -> Result<()> {

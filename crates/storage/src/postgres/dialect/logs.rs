@@ -1,12 +1,7 @@
 //! The statements on the request log that differ, for PostgreSQL.
 
-use crate::database::RunQueryDsl;
-use diesel::sql_types::{Array, Integer, Nullable, Text};
-use offhook_domain::ResourceKind;
-
 use super::column;
-use crate::database::Conn;
-use crate::{LogEntry, Result, sql};
+use crate::prelude::*;
 
 /// Inserts log entries that do not exist yet.
 pub(crate) async fn insert_log_entries(conn: &mut Conn, entries: &[LogEntry]) -> Result<()> {

@@ -1,9 +1,7 @@
 //! Writes that accompany a query.
 
-use diesel::prelude::*;
+use crate::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-
-use crate::database::Db;
 
 /// `WITH a AS (INSERT …), b AS (INSERT …) SELECT …`: PostgreSQL executes each write once, whether or not the rest reads
 /// it, and checks foreign keys between them at the end of the statement.

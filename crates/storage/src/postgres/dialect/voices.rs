@@ -1,13 +1,7 @@
 //! Writing voices, for PostgreSQL: many in one statement, because each statement costs a round trip.
 
-use crate::database::RunQueryDsl;
-use diesel::sql_types::{Array, Nullable, Text};
-use offhook_domain::Voice;
-
 use super::column;
-use crate::database::Conn;
-use crate::records::voices::json;
-use crate::{Result, sql};
+use crate::prelude::*;
 
 /// Writes voices, and replaces those with the same provider and id. Each may occur once.
 pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&Voice]) -> Result<()> {

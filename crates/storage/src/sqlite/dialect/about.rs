@@ -1,11 +1,6 @@
 //! The embedded database's version and settings.
 
-use crate::database::RunQueryDsl;
-use diesel::dsl::sql;
-use diesel::sql_types::Text;
-
-use crate::database::Conn;
-use crate::{AboutDatabase, Result};
+use crate::prelude::*;
 
 pub(crate) async fn about(conn: &mut Conn) -> Result<AboutDatabase> {
     let version: String = sql::<Text>("SELECT sqlite_version()")

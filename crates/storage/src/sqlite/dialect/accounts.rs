@@ -1,12 +1,6 @@
 //! The statements on accounts and their keys that differ, for SQLite.
 
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use offhook_domain::Timestamp;
-
-use crate::database::Conn;
-use crate::schema::{accounts, api_keys};
-use crate::{Account, ApiKey, Result};
+use crate::prelude::*;
 
 /// The key with this digest, its account, and the time by the clock for keys: the process's own.
 pub(crate) async fn find_by_digest(

@@ -1,13 +1,6 @@
 //! The statements on batch calls that differ, for SQLite.
 
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use offhook_domain::{BatchId, RecipientStatus};
-
-use crate::database::Conn;
-use crate::schema::batch_recipients as recipients;
-use crate::sql::V;
-use crate::{NewRecipient, Result};
+use crate::prelude::*;
 
 /// Inserts a batch's recipients in order.
 pub(crate) async fn insert_recipients(

@@ -1,15 +1,7 @@
 //! The statements on calls that differ, for SQLite.
 
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use diesel::sql_types::{Integer, Nullable};
-use offhook_domain::{CallState, ClaimId, ConversationId};
-
-use crate::database::Conn;
+use crate::prelude::*;
 use crate::queries::moments;
-use crate::schema::conversations as calls;
-use crate::sql::V;
-use crate::{Fenced, NewTurn, Result};
 
 define_sql_function! {
     fn coalesce(first: Nullable<Integer>, second: Integer) -> Integer;

@@ -1,20 +1,8 @@
 //! The statements on deliveries and attempts that differ, for SQLite.
 
-use std::collections::HashSet;
-
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use diesel::sql_types::BigInt;
-use offhook_domain::{ClaimId, DeliveryId, EndpointId, Timestamp};
-
-use crate::database::Conn;
+use crate::prelude::*;
 use crate::queries::delivery_claims::{Candidate, Claim, Found};
 use crate::queries::dispatch::{first_attempts, retries};
-use crate::schema::{attempts, deliveries};
-use crate::sql::V;
-use crate::{
-    AttemptOutcome, AttemptReport, ClaimSlots, ClaimedAttempt, DeliveryState, Result, sql,
-};
 
 /// Cancels up to `most` open deliveries of an endpoint. Returns how many it cancelled.
 pub(crate) async fn cancel_open(conn: &mut Conn, endpoint: EndpointId, most: i64) -> Result<usize> {

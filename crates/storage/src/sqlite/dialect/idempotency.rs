@@ -1,16 +1,7 @@
 //! The statements on Idempotency-Keys that differ, for SQLite.
 
-use std::time::Duration;
-
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use offhook_domain::{AccountId, Timestamp};
-
-use crate::database::Conn;
+use crate::prelude::*;
 use crate::queries::idempotency::KeyRow;
-use crate::schema::idempotency_keys as keys;
-use crate::sql::V;
-use crate::{IdempotencyClaim, Result};
 
 /// Writes an Idempotency-Key that lives for `kept`, by the process's clock. Returns 0 if it exists already.
 pub(crate) async fn insert_key(

@@ -1,15 +1,6 @@
 //! The statements on knowledge that differ, for SQLite.
 
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use diesel::sql_types::Text;
-use offhook_domain::{AccountId, DocumentId};
-
-use crate::database::Conn;
-use crate::schema::knowledge_passages as passages;
-use crate::sql;
-use crate::sql::V;
-use crate::{NewPassage, NewPosting, Result};
+use crate::prelude::*;
 
 /// Does nothing: while the only writer runs a transaction, documents cannot be deleted.
 pub(crate) async fn hold_documents(_conn: &mut Conn, _ids: &[DocumentId]) -> Result<()> {

@@ -1,12 +1,6 @@
 //! The statements on the request log that differ, for SQLite.
 
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-
-use crate::database::Conn;
-use crate::schema::request_logs as logs;
-use crate::sql::V;
-use crate::{LogEntry, Result};
+use crate::prelude::*;
 
 /// Inserts log entries that do not exist yet.
 pub(crate) async fn insert_log_entries(conn: &mut Conn, entries: &[LogEntry]) -> Result<()> {

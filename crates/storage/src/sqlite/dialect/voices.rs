@@ -1,14 +1,6 @@
 //! Writing voices, for SQLite, where a statement costs microseconds.
 
-use crate::database::RunQueryDsl;
-use diesel::prelude::*;
-use offhook_domain::Voice;
-
-use crate::Result;
-use crate::database::Conn;
-use crate::records::voices::json;
-use crate::schema::voices;
-use crate::sql::V;
+use crate::prelude::*;
 
 /// Writes voices, and replaces those with the same provider and id.
 pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&Voice]) -> Result<()> {
