@@ -27,6 +27,6 @@ pub(crate) use crate::schema::{
     webhook_endpoint_health as health, webhook_endpoints as endpoints,
     whatsapp_received as received, whatsapp_sent as sent, whatsapp_threads as threads,
 };
-pub(crate) use crate::sql::{self, V};
-pub(crate) use crate::store::{Answer, keep, lease, mint, read, transact};
+pub(crate) use crate::sql::{self, V, row};
+pub(crate) use crate::store::{Answer, OnStore, keep, lease, mint, read, transact};
 pub(crate) use crate::{MasterKey, Result, Store, StoreConfig, StoreError, Verdict};

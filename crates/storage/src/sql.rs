@@ -8,11 +8,11 @@
 //! | [`Word`] | `text` | `TEXT` |
 
 use diesel::deserialize::{self, FromSql, Queryable};
-use diesel::expression::AsExpression;
+use diesel::expression::{AsExpression, TypedExpressionType};
 use diesel::internal::derives::as_expression::Bound;
 use diesel::query_builder::QueryId;
 use diesel::serialize::{self, IsNull, Output, ToSql};
-use diesel::sql_types::{Nullable, SqlType};
+use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, SqlType, Text, is_nullable};
 use offhook_domain::AnalysisStatus;
 use offhook_domain::{
     AccountId, AgentId, AgentStatus, AttemptId, BatchId, BatchStatus, CallState, Channel, ClaimId,
@@ -63,25 +63,41 @@ pub(crate) struct V<T>(pub(crate) T);
 /// Marks the types that fit a column type.
 pub(crate) trait Fits<ST> {}
 
-impl<ST, T: Fits<ST>> Fits<ST> for &T {}
+impl<ST, T: Fits<ST> + ?Sized> Fits<ST> for &T {}
+
+macro_rules! plain {
+    ($($sql:ty: $($rust:ty),*;)*) => {
+        $($(impl Fits<$sql> for $rust {})*)*
+    };
+}
+
+plain! {
+    BigInt: i64;
+    Binary: [u8], [u8; 32], Vec<u8>;
+    Bool: bool;
+    Integer: i32;
+    Text: str, String;
+}
+
+macro_rules! expression {
+    ([$($generics:tt)*] $value:ty => $bound:ty as $sql:ty: $convert:expr) => {
+        impl<$($generics)*> AsExpression<$sql> for V<$value> {
+            type Expression = Bound<$sql, $bound>;
+
+            fn as_expression(self) -> Self::Expression {
+                let convert: fn($value) -> $bound = $convert;
+                Bound::new(convert(self.0))
+            }
+        }
+    };
+}
 
 macro_rules! values {
     ($($sql:ty),*) => {$(
-        impl<T: Fits<$sql>> AsExpression<$sql> for V<T> {
-            type Expression = Bound<$sql, Self>;
-
-            fn as_expression(self) -> Self::Expression {
-                Bound::new(self)
-            }
-        }
-
-        impl<T: Fits<$sql>> AsExpression<Nullable<$sql>> for V<T> {
-            type Expression = Bound<Nullable<$sql>, Self>;
-
-            fn as_expression(self) -> Self::Expression {
-                Bound::new(self)
-            }
-        }
+        expression!([T: Fits<$sql>] T => T as $sql: |value| value);
+        expression!([T: Fits<$sql>] T => Option<T> as Nullable<$sql>: Some);
+        expression!([T: Fits<$sql>] Option<T> => Option<T> as Nullable<$sql>: |value| value);
+        expression!(['a, T: Fits<$sql>] &'a Option<T> => Option<&'a T> as Nullable<$sql>: Option::as_ref);
 
         impl<T: ToSql<$sql, Db> + std::fmt::Debug> ToSql<$sql, Db> for V<T> {
             fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Db>) -> serialize::Result {
@@ -100,7 +116,60 @@ macro_rules! values {
     )*};
 }
 
-values!(Uuid, Instant, Json, Word);
+values!(
+    Uuid, Instant, Json, Word, BigInt, Binary, Bool, Integer, Text
+);
+
+/// A value that is NULL.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Null;
+
+impl<ST: SqlType<IsNull = is_nullable::NotNull>> AsExpression<Nullable<ST>> for Null
+where
+    Nullable<ST>: TypedExpressionType,
+{
+    type Expression = Bound<Nullable<ST>, Self>;
+
+    fn as_expression(self) -> Self::Expression {
+        Bound::new(self)
+    }
+}
+
+impl<ST> ToSql<Nullable<ST>, Db> for Null {
+    fn to_sql<'b>(&'b self, _out: &mut Output<'b, '_, Db>) -> serialize::Result {
+        Ok(IsNull::Yes)
+    }
+}
+
+/// Values for columns of a table, to insert or to set: `column = value`, `column = NULL`, `column += number`. A name
+/// alone takes the value of the variable of this name, or after `of record` that of the record's field.
+macro_rules! row {
+    ($table:ident: $($columns:tt)*) => {
+        $crate::sql::row!(@ $table () () $($columns)*)
+    };
+    ($table:ident of $record:ident: $($columns:tt)*) => {
+        $crate::sql::row!(@ $table ($record) () $($columns)*)
+    };
+    (@ $table:ident $of:tt ($($done:expr,)*)) => {
+        ($($done,)*)
+    };
+    (@ $table:ident $of:tt ($($done:expr,)*) $column:ident = NULL $(, $($rest:tt)*)?) => {
+        $crate::sql::row!(@ $table $of ($($done,)* $table::$column.eq($crate::sql::Null),) $($($rest)*)?)
+    };
+    (@ $table:ident $of:tt ($($done:expr,)*) $column:ident = $value:expr $(, $($rest:tt)*)?) => {
+        $crate::sql::row!(@ $table $of ($($done,)* $table::$column.eq($crate::sql::V($value)),) $($($rest)*)?)
+    };
+    (@ $table:ident $of:tt ($($done:expr,)*) $column:ident += $value:expr $(, $($rest:tt)*)?) => {
+        $crate::sql::row!(@ $table $of ($($done,)* $table::$column.eq($table::$column + $value),) $($($rest)*)?)
+    };
+    (@ $table:ident () ($($done:expr,)*) $column:ident $(, $($rest:tt)*)?) => {
+        $crate::sql::row!(@ $table () ($($done,)* $table::$column.eq($crate::sql::V($column)),) $($($rest)*)?)
+    };
+    (@ $table:ident ($record:ident) ($($done:expr,)*) $column:ident $(, $($rest:tt)*)?) => {
+        $crate::sql::row!(@ $table ($record) ($($done,)* $table::$column.eq($crate::sql::V(&$record.$column)),) $($($rest)*)?)
+    };
+}
+pub(crate) use row;
 
 /// Maps a domain type to a column type.
 macro_rules! column {

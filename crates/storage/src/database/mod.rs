@@ -39,7 +39,7 @@ pub(crate) enum Conn {
 }
 
 /// A statement as text and values. Its parameters are numbered in the text.
-struct Statement {
+pub(crate) struct Statement {
     sql: Arc<str>,
     /// Whether the text is always the same, and worth preparing permanently.
     is_fixed: bool,
@@ -122,7 +122,7 @@ fn is_one_of_few(sql: &Arc<str>) -> bool {
 }
 
 impl Statement {
-    fn of<T: QueryFragment<Db> + QueryId>(query: &T, db: Db) -> QueryResult<Self> {
+    pub(crate) fn of<T: QueryFragment<Db> + QueryId>(query: &T, db: Db) -> QueryResult<Self> {
         Self::rendered(query, T::query_id(), db)
     }
 
@@ -313,28 +313,31 @@ impl<T> RunQueryDsl for T {}
 
 // The functions below depend on row types, not on statement types: there are fewer.
 
-fn executed(
+pub(crate) fn executed(
     statement: QueryResult<Statement>,
     conn: &mut Conn,
 ) -> BoxFuture<'_, QueryResult<usize>> {
     Box::pin(async move { conn.execute(statement?).await })
 }
 
-fn counted<T: 'static>(
-    changed: BoxFuture<'_, QueryResult<usize>>,
+pub(crate) fn counted<'c, T: 'static, E: 'c>(
+    changed: BoxFuture<'c, Result<usize, E>>,
     of: fn(usize) -> T,
-) -> BoxFuture<'_, crate::Result<T>> {
+) -> BoxFuture<'c, crate::Result<T>>
+where
+    crate::StoreError: From<E>,
+{
     Box::pin(async move { Ok(of(changed.await?)) })
 }
 
-fn first_of<'c, U: Send + 'c, T: 'c, E: From<diesel::result::Error> + 'c>(
-    rows: BoxFuture<'c, QueryResult<Vec<U>>>,
-    of: fn(Option<U>) -> Result<T, E>,
-) -> BoxFuture<'c, Result<T, E>> {
+pub(crate) fn first_of<'c, U: Send + 'c, T: 'c, E: 'c, F: From<E> + 'c>(
+    rows: BoxFuture<'c, Result<Vec<U>, E>>,
+    of: fn(Option<U>) -> Result<T, F>,
+) -> BoxFuture<'c, Result<T, F>> {
     Box::pin(async move { of(rows.await?.into_iter().next()) })
 }
 
-fn rows<'c, U, ST>(
+pub(crate) fn rows<'c, U, ST>(
     statement: QueryResult<Statement>,
     conn: &'c mut Conn,
 ) -> BoxFuture<'c, QueryResult<Vec<U>>>

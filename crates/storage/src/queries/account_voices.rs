@@ -8,25 +8,19 @@ use crate::schema::{account_voices as voices, lost_account_voices as lost, voice
 impl Store {
     /// An account's own voices, by provider and id.
     pub fn account_voices(&self, account: AccountId) -> Answer<'_, Vec<AccountVoice>> {
-        read!(self, |conn| {
-            Ok(voices::table
-                .filter(voices::account_id.eq(V(account)))
-                .order((voices::provider, voices::voice_id))
-                .select(AccountVoice::as_select())
-                .load(conn)
-                .await?)
-        })
+        voices::table
+            .filter(voices::account_id.eq(V(account)))
+            .order((voices::provider, voices::voice_id))
+            .select(AccountVoice::as_select())
+            .read_all(self)
     }
 
     /// The accounts that have their own voices. [`Store::voices_generation`] changes with each change of the list.
     pub fn accounts_with_voices(&self) -> Answer<'_, Vec<AccountId>> {
-        read!(self, |conn| {
-            Ok(voices::table
-                .select(voices::account_id)
-                .distinct()
-                .load(conn)
-                .await?)
-        })
+        voices::table
+            .select(voices::account_id)
+            .distinct()
+            .read_all(self)
     }
 
     /// Every account's credentials at voice providers.
@@ -78,14 +72,11 @@ impl Store {
 
     /// The secret of a credential, if the credential still exists. `StoreError::Corrupt` if it cannot be opened.
     pub async fn voice_credential_secret(&self, id: CredentialId) -> Result<Option<String>> {
-        let sealed: Option<Vec<u8>> = read!(self, |conn| {
-            Ok(credentials::table
-                .find(V(id))
-                .select(credentials::sealed)
-                .found(conn)
-                .await?)
-        })
-        .await?;
+        let sealed: Option<Vec<u8>> = credentials::table
+            .find(V(id))
+            .select(credentials::sealed)
+            .read_first(self)
+            .await?;
         let opened = sealed.map(|sealed| self.master_key.open(&sealed, &id.uuid()));
         opened.transpose()
     }
@@ -197,12 +188,9 @@ pub(crate) async fn replace(
                 .await?;
         }
         diesel::insert_into(voices::table)
-            .values((
-                voices::account_id.eq(V(account)),
-                voices::provider.eq(V(provider)),
-                voices::voice_id.eq(&row.voice_id),
-                voices::voice.eq(V(row.voice.clone())),
-            ))
+            .values(row! {
+                voices of row: account_id = account, provider = provider, voice_id, voice
+            })
             .execute(conn)
             .await?;
     }
@@ -210,11 +198,7 @@ pub(crate) async fn replace(
     for voice_id in known.into_keys() {
         delete(conn, (account, provider), &voice_id).await?;
         diesel::insert_into(lost::table)
-            .values((
-                lost::account_id.eq(V(account)),
-                lost::provider.eq(V(provider)),
-                lost::voice_id.eq(voice_id),
-            ))
+            .values(row! { lost: account_id = account, provider, voice_id })
             .execute(conn)
             .await?;
     }

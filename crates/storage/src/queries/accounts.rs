@@ -14,22 +14,11 @@ pub(crate) async fn begin(
 ) -> Result<()> {
     let at = account.created_at;
     diesel::insert_into(accounts::table)
-        .values((
-            accounts::id.eq(V(account.id)),
-            accounts::name.eq(&account.name),
-            accounts::plan.eq(V(account.plan)),
-            accounts::engine_module.eq(account.engine_module),
-            accounts::created_at.eq(V(at)),
-        ))
+        .values(row! { accounts of account: id, name, plan, engine_module, created_at = at })
         .execute(conn)
         .await?;
     diesel::insert_into(purses::table)
-        .values((
-            purses::account_id.eq(V(account.id)),
-            purses::balance.eq(0),
-            purses::reserved.eq(0),
-            purses::last_seq.eq(0),
-        ))
+        .values(row! { purses: account_id = account.id, balance = 0, reserved = 0, last_seq = 0 })
         .execute(conn)
         .await?;
     if let Some(entry) = credits {
@@ -76,43 +65,29 @@ impl Store {
 
     /// Every account, oldest first.
     pub fn accounts(&self) -> Answer<'_, Vec<Account>> {
-        read!(self, |conn| {
-            Ok(accounts::table
-                .order((accounts::created_at, accounts::id))
-                .select(Account::as_select())
-                .load(conn)
-                .await?)
-        })
+        accounts::table
+            .order((accounts::created_at, accounts::id))
+            .select(Account::as_select())
+            .read_all(self)
     }
 
     /// An account's keys, oldest first.
     pub fn keys(&self, account: AccountId) -> Answer<'_, Vec<ApiKey>> {
-        read!(self, |conn| {
-            Ok(api_keys::table
-                .filter(api_keys::account_id.eq(V(account)))
-                .order((api_keys::created_at, api_keys::id))
-                .select(ApiKey::as_select())
-                .load(conn)
-                .await?)
-        })
+        api_keys::table
+            .filter(api_keys::account_id.eq(V(account)))
+            .order((api_keys::created_at, api_keys::id))
+            .select(ApiKey::as_select())
+            .read_all(self)
     }
 
     pub fn create_key(&self, NewApiKey { key, digest }: NewApiKey) -> Answer<'_, ()> {
         let actor = self.actor();
         keep!(self, |conn| {
             diesel::insert_into(api_keys::table)
-                .values((
-                    api_keys::id.eq(V(key.id)),
-                    api_keys::account_id.eq(V(key.account_id)),
-                    api_keys::name.eq(&key.name),
-                    api_keys::prefix.eq(&key.prefix),
-                    api_keys::digest.eq(digest.to_vec()),
-                    api_keys::scopes.eq(V(key.scopes)),
-                    api_keys::read_only.eq(key.read_only),
-                    api_keys::monthly_credit_budget.eq(key.monthly_credit_budget),
-                    api_keys::created_at.eq(V(key.created_at)),
-                    api_keys::expires_at.eq(key.expires_at),
-                ))
+                .values(row! {
+                    api_keys of key: id, account_id, name, prefix, digest = digest, scopes, read_only,
+                    monthly_credit_budget, created_at, expires_at
+                })
                 .execute(conn)
                 .await?;
             let words = (actor.as_str(), "key.create", key.name.as_str());
@@ -175,14 +150,9 @@ pub(crate) async fn audit(
     at: Timestamp,
 ) -> Result<()> {
     diesel::insert_into(audit_log::table)
-        .values((
-            audit_log::id.eq(V(EventId::from_uuid(id))),
-            audit_log::account_id.eq(account),
-            audit_log::actor.eq(actor),
-            audit_log::action.eq(action),
-            audit_log::target.eq(target),
-            audit_log::at.eq(V(at)),
-        ))
+        .values(row! {
+            audit_log: id = EventId::from_uuid(id), account_id = account, actor, action, target, at
+        })
         .run(conn)
         .await
 }

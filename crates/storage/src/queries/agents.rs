@@ -6,21 +6,11 @@ use crate::prelude::*;
 pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<()> {
     let agent = new.agent;
     diesel::insert_into(agents::table)
-        .values((
-            agents::id.eq(V(agent.id)),
-            agents::account_id.eq(V(agent.account_id)),
-            agents::runtime.eq(V(agent.runtime)),
-            agents::name.eq(agent.name),
-            agents::name_folded.eq(new.name_folded),
-            agents::language.eq(agent.language),
-            agents::status.eq(V(agent.status)),
-            agents::provider_agent_id.eq(agent.provider_agent_id),
-            agents::legacy_config.eq(agent.legacy_config),
-            agents::head_version.eq(agent.head_version),
-            agents::published_version.eq(agent.published_version),
-            agents::created_at.eq(V(agent.created_at)),
-            agents::updated_at.eq(V(agent.updated_at)),
-        ))
+        .values(row! {
+            agents of agent: id, account_id, runtime, name, name_folded = new.name_folded, language,
+            status, provider_agent_id, legacy_config, head_version, published_version, created_at,
+            updated_at
+        })
         .execute(conn)
         .await?;
     if let Some(config) = new.config {
@@ -37,12 +27,7 @@ async fn insert_version(
     at: Timestamp,
 ) -> Result<()> {
     diesel::insert_into(versions::table)
-        .values((
-            versions::agent_id.eq(V(agent)),
-            versions::version.eq(version),
-            versions::config.eq(V(config)),
-            versions::created_at.eq(V(at)),
-        ))
+        .values(row! { versions: agent_id = agent, version, config, created_at = at })
         .run(conn)
         .await
 }
@@ -216,8 +201,7 @@ impl Store {
                         .language
                         .map(|language| agents::language.eq(language)),
                     status.map(|status| agents::status.eq(V(status))),
-                    agents::head_version.eq(next),
-                    agents::updated_at.eq(V(change.at)),
+                    row! { agents: head_version = next, updated_at = change.at },
                 ))
                 .changes(conn)
                 .await?;
@@ -249,11 +233,9 @@ impl Store {
             let is_changed = diesel::update(agents::table)
                 .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
                 .filter(agents::status.eq(V(seen)))
-                .set((
-                    agents::published_version.eq(new.version),
-                    agents::status.eq(V(next)),
-                    agents::updated_at.eq(V(new.at)),
-                ))
+                .set(row! {
+                    agents: published_version = new.version, status = next, updated_at = new.at
+                })
                 .changes(conn)
                 .await?;
             if !is_changed {
@@ -336,10 +318,7 @@ impl Store {
                 .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
                 .filter(agents::runtime.eq(V(Runtime::Engine)))
                 .filter(agents::status.ne(V(AgentStatus::Archived)))
-                .set((
-                    agents::status.eq(V(AgentStatus::Archived)),
-                    agents::updated_at.eq(V(at)),
-                ))
+                .set(row! { agents: status = AgentStatus::Archived, updated_at = at })
                 .changes(conn)
                 .await?;
             if is_archived {
@@ -355,26 +334,23 @@ impl Store {
         after: Option<AgentId>,
         limit: i64,
     ) -> Answer<'_, Vec<ServingAgent>> {
-        read!(self, |conn| {
-            let published = versions::agent_id
-                .eq(agents::id)
-                .and(versions::version.eq(agents::published_version));
-            Ok(agents::table
-                .inner_join(versions::table.on(published))
-                .filter(agents::id.gt(V(after.unwrap_or_else(AgentId::nil))))
-                .filter(agents::runtime.eq(V(Runtime::Engine)))
-                .filter(agents::status.eq_any([V(AgentStatus::Active), V(AgentStatus::Error)]))
-                .order(agents::id)
-                .limit(limit)
-                .select((
-                    agents::id,
-                    agents::status,
-                    agents::published_version,
-                    versions::config,
-                ))
-                .load(conn)
-                .await?)
-        })
+        let published = versions::agent_id
+            .eq(agents::id)
+            .and(versions::version.eq(agents::published_version));
+        agents::table
+            .inner_join(versions::table.on(published))
+            .filter(agents::id.gt(V(after.unwrap_or_else(AgentId::nil))))
+            .filter(agents::runtime.eq(V(Runtime::Engine)))
+            .filter(agents::status.eq_any([V(AgentStatus::Active), V(AgentStatus::Error)]))
+            .order(agents::id)
+            .limit(limit)
+            .select((
+                agents::id,
+                agents::status,
+                agents::published_version,
+                versions::config,
+            ))
+            .read_all(self)
     }
 
     /// Sets the status that fits an agent's published version. `false` if version or status have changed since.
@@ -384,14 +360,11 @@ impl Store {
         status: AgentStatus,
         at: Timestamp,
     ) -> Answer<'_, bool> {
-        keep!(self, |conn| {
-            diesel::update(agents::table)
-                .filter(agents::id.eq(V(seen.id)))
-                .filter(agents::status.eq(V(seen.status)))
-                .filter(agents::published_version.eq(seen.version))
-                .set((agents::status.eq(V(status)), agents::updated_at.eq(V(at))))
-                .changes(conn)
-                .await
-        })
+        diesel::update(agents::table)
+            .filter(agents::id.eq(V(seen.id)))
+            .filter(agents::status.eq(V(seen.status)))
+            .filter(agents::published_version.eq(seen.version))
+            .set((agents::status.eq(V(status)), agents::updated_at.eq(V(at))))
+            .commit_change(self)
     }
 }

@@ -45,12 +45,7 @@ impl Store {
                 None => 1,
             };
             let next = diesel::insert_into(schemas::table)
-                .values((
-                    schemas::agent_id.eq(V(agent)),
-                    schemas::revision.eq(revision),
-                    schemas::definition.eq(definition),
-                    schemas::created_at.eq(V(at)),
-                ))
+                .values(row! { schemas: agent_id = agent, revision, definition, created_at = at })
                 .returning(AnalysisSchema::as_returning())
                 .get_result(conn)
                 .await?;
@@ -61,14 +56,11 @@ impl Store {
 
     /// The schema of an agent, which the caller has looked up for its account. `None` if none was ever set.
     pub fn analysis_schema(&self, agent: AgentId) -> Answer<'_, Option<AnalysisSchema>> {
-        read!(self, |conn| {
-            Ok(schemas::table
-                .filter(schemas::agent_id.eq(V(agent)))
-                .order(schemas::revision.desc())
-                .select(AnalysisSchema::as_select())
-                .found(conn)
-                .await?)
-        })
+        schemas::table
+            .filter(schemas::agent_id.eq(V(agent)))
+            .order(schemas::revision.desc())
+            .select(AnalysisSchema::as_select())
+            .read_first(self)
     }
 
     /// The analysis of a conversation of the account.
@@ -77,14 +69,11 @@ impl Store {
         account: AccountId,
         conversation: ConversationId,
     ) -> Answer<'_, Option<Analysis>> {
-        read!(self, |conn| {
-            Ok(analyses::table
-                .find(V(conversation))
-                .filter(analyses::account_id.eq(V(account)))
-                .select(Analysis::as_select())
-                .found(conn)
-                .await?)
-        })
+        analyses::table
+            .find(V(conversation))
+            .filter(analyses::account_id.eq(V(account)))
+            .select(Analysis::as_select())
+            .read_first(self)
     }
 
     /// Claims the oldest waiting analysis that belongs to none of the `busy` accounts, and counts the attempt.
@@ -94,14 +83,11 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<AnalysisJob>> {
         // Reads first, so that the writer stays free when there is nothing to do, which is most of the time.
-        let any: Option<ConversationId> = read!(self, |conn| {
-            Ok(analyses::table
-                .filter(is_pending())
-                .select(analyses::conversation_id)
-                .found(conn)
-                .await?)
-        })
-        .await?;
+        let any: Option<ConversationId> = analyses::table
+            .filter(is_pending())
+            .select(analyses::conversation_id)
+            .read_first(self)
+            .await?;
         if any.is_none() {
             return Ok(None);
         }
@@ -113,11 +99,9 @@ impl Store {
             };
             let (account, agent, revision, tries): (AccountId, AgentId, i32, i32) =
                 diesel::update(analyses::table.find(V(conversation)))
-                    .set((
-                        analyses::claim_id.eq(V(claim)),
-                        analyses::lease_expires_at.eq(V(now.plus(lease()))),
-                        analyses::tries.eq(analyses::tries + 1),
-                    ))
+                    .set(row! {
+                        analyses: claim_id = claim, lease_expires_at = now.plus(lease()), tries += 1
+                    })
                     .returning((
                         analyses::account_id,
                         analyses::agent_id,
@@ -187,14 +171,10 @@ impl Store {
             };
             let is_ended = diesel::update(analyses::table.find(V(job.conversation)))
                 .filter(analyses::claim_id.eq(V(job.claim)))
-                .set((
-                    analyses::status.eq(V(status)),
-                    analyses::data.eq(data),
-                    analyses::error.eq(error),
-                    analyses::completed_at.eq(V(at)),
-                    analyses::claim_id.eq(None::<ClaimId>),
-                    analyses::lease_expires_at.eq(None::<Timestamp>),
-                ))
+                .set(row! {
+                    analyses: status, data, error, completed_at = at, claim_id = NULL,
+                    lease_expires_at = NULL
+                })
                 .changes(conn)
                 .await?;
             Ok(Fenced::of(is_ended))
@@ -203,17 +183,11 @@ impl Store {
 
     /// Releases all claims, at the start of the one process that uses the embedded database.
     pub fn release_analyses(&self) -> Answer<'_, usize> {
-        keep!(self, |conn| {
-            Ok(diesel::update(analyses::table)
-                .filter(is_pending())
-                .filter(analyses::lease_expires_at.is_not_null())
-                .set((
-                    analyses::claim_id.eq(None::<ClaimId>),
-                    analyses::lease_expires_at.eq(None::<Timestamp>),
-                ))
-                .execute(conn)
-                .await?)
-        })
+        diesel::update(analyses::table)
+            .filter(is_pending())
+            .filter(analyses::lease_expires_at.is_not_null())
+            .set(row! { analyses: claim_id = NULL, lease_expires_at = NULL })
+            .commit_counted(self)
     }
 }
 
@@ -266,14 +240,10 @@ pub(crate) async fn order(
         return Ok(());
     };
     diesel::insert_into(analyses::table)
-        .values((
-            analyses::conversation_id.eq(V(conversation)),
-            analyses::account_id.eq(V(account)),
-            analyses::agent_id.eq(V(agent)),
-            analyses::revision.eq(revision),
-            analyses::status.eq(V(AnalysisStatus::Pending)),
-            analyses::tries.eq(0),
-        ))
+        .values(row! {
+            analyses: conversation_id = conversation, account_id = account, agent_id = agent,
+            revision, status = AnalysisStatus::Pending, tries = 0
+        })
         .on_conflict_do_nothing()
         .run(conn)
         .await

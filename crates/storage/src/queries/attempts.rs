@@ -128,11 +128,7 @@ pub(crate) async fn forget_old(conn: &mut Conn, now: Timestamp) -> Result<bool> 
 async fn lock(conn: &mut Conn, digest: [u8; 32], now: Timestamp) -> Result<Counted> {
     let nothing = Counted::nothing(now);
     Ok(diesel::insert_into(failures::table)
-        .values((
-            failures::digest.eq(digest.to_vec()),
-            failures::failures.eq(nothing.failures),
-            failures::ends_at.eq(V(nothing.ends_at)),
-        ))
+        .values(row! { failures of nothing: digest = digest, failures, ends_at })
         .on_conflict(failures::digest)
         .do_update()
         .set(failures::failures.eq(failures::failures))
@@ -143,11 +139,7 @@ async fn lock(conn: &mut Conn, digest: [u8; 32], now: Timestamp) -> Result<Count
 
 async fn write(conn: &mut Conn, digest: [u8; 32], counted: Counted) -> Result<()> {
     diesel::update(failures::table.find(digest.to_vec()))
-        .set((
-            failures::failures.eq(counted.failures),
-            failures::blocked_until.eq(counted.blocked_until),
-            failures::ends_at.eq(V(counted.ends_at)),
-        ))
+        .set(row! { failures of counted: failures, blocked_until, ends_at })
         .run(conn)
         .await
 }

@@ -254,14 +254,11 @@ impl Store {
 
     /// Asks the owner of a dialing or live call to hang up; `false` if the call is neither.
     pub fn request_hangup(&self, account: AccountId, id: ConversationId) -> Answer<'_, bool> {
-        keep!(self, |conn| {
-            diesel::update(calls::table.find(V(id)))
-                .filter(calls::account_id.eq(V(account)))
-                .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
-                .set(calls::hangup_requested.eq(true))
-                .changes(conn)
-                .await
-        })
+        diesel::update(calls::table.find(V(id)))
+            .filter(calls::account_id.eq(V(account)))
+            .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
+            .set(calls::hangup_requested.eq(true))
+            .commit_change(self)
     }
 
     /// `closing → completed | failed`, with summary, credits, ledger, event and deliveries in one transaction. Returns
@@ -277,12 +274,11 @@ impl Store {
                 .filter(calls::claim_id.eq(V(claim)))
                 .filter(calls::account_id.eq(V(account)))
                 .set((
-                    calls::state.eq(V(settlement.state)),
-                    calls::status.eq(V(settlement.state.list_status())),
-                    calls::summary.eq(&*moments::kept(&settlement.summary)),
-                    calls::credits.eq(settlement.credits),
-                    calls::claim_id.eq(None::<ClaimId>),
-                    calls::lease_expires_at.eq(None::<Timestamp>),
+                    row! {
+                        calls of settlement: state, status = settlement.state.list_status(),
+                        summary = &*moments::kept(&settlement.summary), credits, claim_id = NULL,
+                        lease_expires_at = NULL
+                    },
                     calls::voice.eq(diesel::dsl::case_when(
                         calls::channel.eq(Some(Channel::WidgetChat)),
                         false.into_sql::<Bool>(),
@@ -310,16 +306,11 @@ impl Store {
             let ended: Option<Ended> = diesel::update(calls::table.find(V(id)))
                 .filter(calls::account_id.eq(V(account)))
                 .filter(calls::state.eq(V(CallState::Queued)))
-                .set((
-                    calls::state.eq(V(settlement.state)),
-                    calls::status.eq(V(settlement.state.list_status())),
-                    calls::failure_reason.eq(V(reason)),
-                    calls::ended_at.eq(V(settlement.at)),
-                    calls::duration_seconds.eq(0),
-                    calls::summary.eq(&*moments::kept(&settlement.summary)),
-                    calls::credits.eq(0),
-                    calls::last_seq.eq(calls::last_seq + 1),
-                ))
+                .set(row! {
+                    calls: state = settlement.state, status = settlement.state.list_status(),
+                    failure_reason = reason, ended_at = settlement.at, duration_seconds = 0,
+                    summary = &*moments::kept(&settlement.summary), credits = 0, last_seq += 1
+                })
                 .returning(Ended::as_returning())
                 .returned(conn)
                 .await?;
@@ -338,8 +329,7 @@ pub(crate) async fn answered(
         .filter(calls::state.eq(V(CallState::Dialing)))
         .filter(calls::claim_id.eq(V(claim)))
         .set((
-            calls::state.eq(V(CallState::Live)),
-            calls::answered_at.eq(V(at)),
+            row! { calls: state = CallState::Live, answered_at = at },
             // An inbound call has stored its dialog already.
             dialog.map(|dialog| calls::dialog.eq(dialog)),
             calls::last_seq.eq(calls::last_seq + 1),

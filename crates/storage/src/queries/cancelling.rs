@@ -24,10 +24,7 @@ pub(crate) async fn with_the_change(conn: &mut Conn, id: EndpointId) -> Result<(
         .filter(deliveries::endpoint_id.eq(V(id)))
         // Written out, so that both databases see that the partial index applies.
         .filter(sql::<Bool>("deliveries.state IN ('pending', 'retrying')"))
-        .set((
-            deliveries::state.eq(V(DeliveryState::Cancelled)),
-            deliveries::next_attempt_at.eq(None::<Timestamp>),
-        ))
+        .set(row! { deliveries: state = DeliveryState::Cancelled, next_attempt_at = NULL })
         .run(conn)
         .await
 }

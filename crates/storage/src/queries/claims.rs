@@ -48,39 +48,27 @@ impl Store {
 
     /// How many calls are queued.
     pub fn queue_length(&self) -> Answer<'_, i64> {
-        read!(self, |conn| {
-            Ok(calls::table
-                .filter(is_queued())
-                .count()
-                .get_result(conn)
-                .await?)
-        })
+        calls::table.filter(is_queued()).count().read_one(self)
     }
 
     /// How many calls of each account are queued.
     pub fn queue_lengths(&self) -> Answer<'_, Vec<(AccountId, i64)>> {
-        read!(self, |conn| {
-            Ok(calls::table
-                .filter(is_queued())
-                .group_by(calls::account_id)
-                .select((calls::account_id, count_star()))
-                .load(conn)
-                .await?)
-        })
+        calls::table
+            .filter(is_queued())
+            .group_by(calls::account_id)
+            .select((calls::account_id, count_star()))
+            .read_all(self)
     }
 
     /// This node's calls whose owner has been asked to hang up.
     pub fn hangups(&self, node: NodeId) -> Answer<'_, Vec<ConversationId>> {
-        read!(self, |conn| {
-            Ok(calls::table
-                .filter(calls::node_id.eq(V(node)))
-                .filter(calls::hangup_requested)
-                .filter(is_claimed())
-                .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
-                .select(calls::id)
-                .load(conn)
-                .await?)
-        })
+        calls::table
+            .filter(calls::node_id.eq(V(node)))
+            .filter(calls::hangup_requested)
+            .filter(is_claimed())
+            .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
+            .select(calls::id)
+            .read_all(self)
     }
 
     /// Queued calls that were accepted longer than `patience` ago.
@@ -158,17 +146,14 @@ impl Store {
         (node, first): (NodeId, ClaimId),
         most: usize,
     ) -> Answer<'_, Vec<Conversation>> {
-        read!(self, |conn| {
-            Ok(calls::table
-                .filter(calls::account_id.eq(V(account)))
-                .filter(is_claimed())
-                .filter(calls::state.eq(V(CallState::Dialing)))
-                .filter(calls::node_id.eq(V(node)))
-                .filter(calls::claim_id.eq_any(claims_from(first).take(most).map(V)))
-                .select(Conversation::as_select())
-                .load(conn)
-                .await?)
-        })
+        calls::table
+            .filter(calls::account_id.eq(V(account)))
+            .filter(is_claimed())
+            .filter(calls::state.eq(V(CallState::Dialing)))
+            .filter(calls::node_id.eq(V(node)))
+            .filter(calls::claim_id.eq_any(claims_from(first).take(most).map(V)))
+            .select(Conversation::as_select())
+            .read_all(self)
     }
 
     /// Finds a conversation that this process wrote with a claim and whose commit has an unknown result. It reads
@@ -253,11 +238,10 @@ impl Store {
                 let call: Result<Option<Conversation>> = diesel::update(calls::table.find(V(id)))
                     .filter(is_claimed())
                     .filter(is_orphan())
-                    .set((
-                        calls::claim_id.eq(V(claim)),
-                        calls::node_id.eq(V(node)),
-                        calls::lease_expires_at.eq(V(lease_now.plus(lease()))),
-                    ))
+                    .set(row! {
+                        calls: claim_id = claim, node_id = node,
+                        lease_expires_at = lease_now.plus(lease())
+                    })
                     .returning(Conversation::as_returning())
                     .returned(conn)
                     .await;
@@ -292,13 +276,10 @@ pub(crate) async fn claim_one(
 ) -> Result<Option<Conversation>> {
     let call: Option<Conversation> = diesel::update(calls::table.find(V(id)))
         .filter(is_queued())
-        .set((
-            calls::state.eq(V(CallState::Dialing)),
-            calls::claim_id.eq(V(claim)),
-            calls::node_id.eq(V(node)),
-            calls::lease_expires_at.eq(V(lease)),
-            calls::last_seq.eq(calls::last_seq + 1),
-        ))
+        .set(row! {
+            calls: state = CallState::Dialing, claim_id = claim, node_id = node,
+            lease_expires_at = lease, last_seq += 1
+        })
         .returning(Conversation::as_returning())
         .returned(conn)
         .await?;

@@ -36,37 +36,28 @@ impl Store {
 
     /// Every account with its recorded window.
     pub fn retention_windows(&self) -> Answer<'_, Vec<(Account, Option<RetentionWindow>)>> {
-        read!(self, |conn| {
-            Ok(accounts::table
-                .left_join(windows::table)
-                .order(accounts::id)
-                .select((Account::as_select(), Option::<RetentionWindow>::as_select()))
-                .load(conn)
-                .await?)
-        })
+        accounts::table
+            .left_join(windows::table)
+            .order(accounts::id)
+            .select((Account::as_select(), Option::<RetentionWindow>::as_select()))
+            .read_all(self)
     }
 
     /// An account's recorded window.
     pub fn retention_window(&self, account: AccountId) -> Answer<'_, Option<RetentionWindow>> {
-        read!(self, |conn| {
-            Ok(windows::table
-                .find(V(account))
-                .select(RetentionWindow::as_select())
-                .found(conn)
-                .await?)
-        })
+        windows::table
+            .find(V(account))
+            .select(RetentionWindow::as_select())
+            .read_first(self)
     }
 
     /// How many of the account's conversations were accepted before `before`.
     pub fn conversations_before(&self, account: AccountId, before: Timestamp) -> Answer<'_, i64> {
-        read!(self, |conn| {
-            Ok(calls::table
-                .filter(calls::account_id.eq(V(account)))
-                .filter(calls::started_at.lt(V(before)))
-                .count()
-                .get_result(conn)
-                .await?)
-        })
+        calls::table
+            .filter(calls::account_id.eq(V(account)))
+            .filter(calls::started_at.lt(V(before)))
+            .count()
+            .read_one(self)
     }
 
     /// Up to `most` of the account's oldest ended conversations from before `before` and after the key `after`, each
@@ -78,24 +69,21 @@ impl Store {
         most: i64,
     ) -> Answer<'_, Vec<(Timestamp, ConversationId, bool)>> {
         let after = after.unwrap_or((Timestamp::from_micros(0), ConversationId::nil()));
-        read!(self, |conn| {
-            let ended = [CallState::Completed, CallState::Failed].map(V);
-            Ok(calls::table
-                .filter(calls::account_id.eq(V(account)))
-                .filter(calls::started_at.lt(V(before)))
-                .filter(calls::started_at.ge(V(after.0)))
-                .filter(
-                    calls::started_at
-                        .gt(V(after.0))
-                        .or(calls::id.gt(V(after.1))),
-                )
-                .filter(calls::state.eq_any(ended))
-                .order((calls::started_at, calls::id))
-                .limit(most)
-                .select((calls::started_at, calls::id, calls::has_audio))
-                .load(conn)
-                .await?)
-        })
+        let ended = [CallState::Completed, CallState::Failed].map(V);
+        calls::table
+            .filter(calls::account_id.eq(V(account)))
+            .filter(calls::started_at.lt(V(before)))
+            .filter(calls::started_at.ge(V(after.0)))
+            .filter(
+                calls::started_at
+                    .gt(V(after.0))
+                    .or(calls::id.gt(V(after.1))),
+            )
+            .filter(calls::state.eq_any(ended))
+            .order((calls::started_at, calls::id))
+            .limit(most)
+            .select((calls::started_at, calls::id, calls::has_audio))
+            .read_all(self)
     }
 
     /// Deletes conversations of the account, with all their data except the ledger rows. A conversation that has got a

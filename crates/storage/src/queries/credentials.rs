@@ -25,15 +25,10 @@ impl Store {
                 .returned(conn)
                 .await?;
             let stored = diesel::insert_into(credentials::table)
-                .values((
-                    credentials::id.eq(V(id)),
-                    credentials::account_id.eq(V(account)),
-                    credentials::provider.eq(V(provider)),
-                    credentials::sealed.eq(sealed),
-                    credentials::created_at.eq(V(created.unwrap_or(at))),
-                    credentials::updated_at.eq(V(at)),
-                    credentials::next_sync_at.eq(V(at)),
-                ))
+                .values(row! {
+                    credentials: id, account_id = account, provider, sealed,
+                    created_at = created.unwrap_or(at), updated_at = at, next_sync_at = at
+                })
                 .returning(Credential::as_returning())
                 .get_result(conn)
                 .await?;
@@ -53,18 +48,12 @@ impl Store {
         why: &str,
     ) -> Answer<'_, ()> {
         let why = why.to_owned();
-        keep!(self, |conn| {
-            diesel::update(credentials::table)
-                .filter(credentials::account_id.eq(V(account)))
-                .filter(credentials::provider.eq(V(provider)))
-                .filter(credentials::updated_at.le(V(began)))
-                .set((
-                    credentials::asked_at.eq(Some(began)),
-                    credentials::last_error.eq(why),
-                ))
-                .run(conn)
-                .await
-        })
+        diesel::update(credentials::table)
+            .filter(credentials::account_id.eq(V(account)))
+            .filter(credentials::provider.eq(V(provider)))
+            .filter(credentials::updated_at.le(V(began)))
+            .set(row! { credentials: asked_at = began, last_error = why })
+            .commit(self)
     }
 
     /// Removes a credential and the voices that it listed; `None` if the account has none for this provider.
@@ -110,15 +99,12 @@ impl Store {
         account: AccountId,
         provider: CredentialProvider,
     ) -> Result<Option<String>> {
-        let found: Option<(CredentialId, Vec<u8>)> = read!(self, |conn| {
-            Ok(credentials::table
-                .filter(credentials::account_id.eq(V(account)))
-                .filter(credentials::provider.eq(V(provider)))
-                .select((credentials::id, credentials::sealed))
-                .found(conn)
-                .await?)
-        })
-        .await?;
+        let found: Option<(CredentialId, Vec<u8>)> = credentials::table
+            .filter(credentials::account_id.eq(V(account)))
+            .filter(credentials::provider.eq(V(provider)))
+            .select((credentials::id, credentials::sealed))
+            .read_first(self)
+            .await?;
         found
             .map(|(id, sealed)| self.master_key.open(&sealed, &id.uuid()))
             .transpose()
@@ -126,14 +112,11 @@ impl Store {
 
     /// The account's credentials, by provider, without their secrets.
     pub fn credentials(&self, account: AccountId) -> Answer<'_, Vec<Credential>> {
-        read!(self, |conn| {
-            Ok(credentials::table
-                .filter(credentials::account_id.eq(V(account)))
-                .order(credentials::provider)
-                .select(Credential::as_select())
-                .load(conn)
-                .await?)
-        })
+        credentials::table
+            .filter(credentials::account_id.eq(V(account)))
+            .order(credentials::provider)
+            .select(Credential::as_select())
+            .read_all(self)
     }
 
     /// Whether any account's synchronization of legacy agents is due.
@@ -190,11 +173,7 @@ pub(crate) async fn answered(
         .filter(credentials::account_id.eq(V(account)))
         .filter(credentials::provider.eq(V(provider)))
         .filter(credentials::updated_at.le(V(began)))
-        .set((
-            credentials::next_sync_at.eq(V(next)),
-            credentials::asked_at.eq(Some(began)),
-            credentials::last_error.eq(None::<String>),
-        ))
+        .set(row! { credentials: next_sync_at = next, asked_at = began, last_error = NULL })
         .run(conn)
         .await
 }

@@ -156,17 +156,14 @@ impl Store {
         conversation: ConversationId,
         limit: i64,
     ) -> Answer<'_, Vec<Delivery>> {
-        read!(self, |conn| {
-            Ok(deliveries::table
-                .inner_join(events::table)
-                .filter(events::conversation_id.eq(V(conversation)))
-                .filter(deliveries::account_id.eq(V(account)))
-                .order((deliveries::created_at, deliveries::id))
-                .limit(limit)
-                .select(Delivery::as_select())
-                .load(conn)
-                .await?)
-        })
+        deliveries::table
+            .inner_join(events::table)
+            .filter(events::conversation_id.eq(V(conversation)))
+            .filter(deliveries::account_id.eq(V(account)))
+            .order((deliveries::created_at, deliveries::id))
+            .limit(limit)
+            .select(Delivery::as_select())
+            .read_all(self)
     }
 
     /// A page of the account's deliveries, newest first, with one more than `limit` if there is a next page.
@@ -202,14 +199,11 @@ impl Store {
 
     /// How many deliveries are open.
     pub fn delivery_backlog(&self) -> Answer<'_, i64> {
-        read!(self, |conn| {
-            Ok(deliveries::table
-                // Written out, so that both databases see that the partial index applies.
-                .filter(sql::<Bool>("deliveries.state IN ('pending', 'retrying')"))
-                .count()
-                .get_result(conn)
-                .await?)
-        })
+        deliveries::table
+            // Written out, so that both databases see that the partial index applies.
+            .filter(sql::<Bool>("deliveries.state IN ('pending', 'retrying')"))
+            .count()
+            .read_one(self)
     }
 
     /// Writes a test event for one endpoint.
@@ -259,12 +253,10 @@ impl Store {
                 return Ok(Verdict::Rollback(Resent::BodyGone));
             }
             diesel::insert_into(resends::table)
-                .values((
-                    resends::delivery_id.eq(V(id)),
-                    resends::endpoint_id.eq(V(endpoint)),
-                    resends::bulk.eq(false),
-                    resends::requested_at.eq(V(at)),
-                ))
+                .values(row! {
+                    resends: delivery_id = id, endpoint_id = endpoint, bulk = false,
+                    requested_at = at
+                })
                 .on_conflict_do_nothing()
                 .execute(conn)
                 .await?;

@@ -153,10 +153,7 @@ async fn take(
     }
     diesel::update(deliveries::table)
         .filter(deliveries::id.eq_any(taken.iter().map(|(id, ..)| V(*id))))
-        .set((
-            deliveries::claim_id.eq(Some(claim.id)),
-            deliveries::lease_expires_at.eq(Some(claim.lease)),
-        ))
+        .set(row! { deliveries: claim_id = claim.id, lease_expires_at = claim.lease })
         .execute(conn)
         .await?;
     Ok(taken)
@@ -167,12 +164,10 @@ async fn take(
 async fn postpone(conn: &mut Conn, id: DeliveryId, next: Timestamp) -> Result<()> {
     tracing::warn!(delivery = %id, until = %next, "processes died in one attempt after another: the next one waits");
     diesel::update(deliveries::table.find(V(id)))
-        .set((
-            deliveries::state.eq(V(DeliveryState::Retrying)),
-            deliveries::next_attempt_at.eq(Some(next)),
-            deliveries::claim_id.eq(None::<ClaimId>),
-            deliveries::lease_expires_at.eq(None::<Timestamp>),
-        ))
+        .set(row! {
+            deliveries: state = DeliveryState::Retrying, next_attempt_at = next,
+            claim_id = NULL, lease_expires_at = NULL
+        })
         .execute(conn)
         .await?;
     Ok(())
@@ -203,10 +198,7 @@ async fn take_resends(conn: &mut Conn, slot: ClaimSlots, claim: Claim) -> Result
             continue;
         }
         diesel::update(resends::table.find(V(id)))
-            .set((
-                resends::claim_id.eq(Some(claim.id)),
-                resends::lease_expires_at.eq(Some(claim.lease)),
-            ))
+            .set(row! { resends: claim_id = claim.id, lease_expires_at = claim.lease })
             .execute(conn)
             .await?;
         taken.push((id, 0, None));

@@ -187,19 +187,13 @@ impl Store {
             diesel::update(deliveries::table)
                 .filter(deliveries::id.eq_any(ids()))
                 .filter(deliveries::claim_id.eq_any(claims()))
-                .set((
-                    deliveries::claim_id.eq(None::<ClaimId>),
-                    deliveries::lease_expires_at.eq(None::<Timestamp>),
-                ))
+                .set(row! { deliveries: claim_id = NULL, lease_expires_at = NULL })
                 .execute(conn)
                 .await?;
             diesel::update(resends::table)
                 .filter(resends::delivery_id.eq_any(ids()))
                 .filter(resends::claim_id.eq_any(claims()))
-                .set((
-                    resends::claim_id.eq(None::<ClaimId>),
-                    resends::lease_expires_at.eq(None::<Timestamp>),
-                ))
+                .set(row! { resends: claim_id = NULL, lease_expires_at = NULL })
                 .run(conn)
                 .await
         })
@@ -228,10 +222,9 @@ impl Store {
                 // Success always wins, even if the claim is lost or the endpoint was disabled meanwhile.
                 diesel::update(deliveries::table)
                     .filter(deliveries::id.eq_any(received))
-                    .set((
-                        deliveries::state.eq(V(DeliveryState::Delivered)),
-                        deliveries::next_attempt_at.eq(None::<Timestamp>),
-                    ))
+                    .set(row! {
+                        deliveries: state = DeliveryState::Delivered, next_attempt_at = NULL
+                    })
                     .execute(conn)
                     .await?;
             }

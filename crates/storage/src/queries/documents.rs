@@ -63,23 +63,11 @@ impl Store {
                 }
             }
             diesel::insert_into(documents::table)
-                .values((
-                    documents::id.eq(V(document.id)),
-                    documents::account_id.eq(V(document.account_id)),
-                    documents::folder_id.eq(document.folder_id),
-                    documents::name.eq(document.name),
-                    documents::name_folded.eq(new.name_folded),
-                    documents::source.eq(V(document.source)),
-                    documents::mime_type.eq(document.mime_type),
-                    documents::url.eq(document.url),
-                    documents::size_bytes.eq(document.size_bytes),
-                    documents::content_hash.eq(document.content_hash),
-                    documents::chunks_count.eq(document.chunks_count),
-                    documents::status.eq(V(document.status)),
-                    documents::tries.eq(0),
-                    documents::created_at.eq(V(document.created_at)),
-                    documents::updated_at.eq(V(document.updated_at)),
-                ))
+                .values(row! {
+                    documents of document: id, account_id, folder_id, name,
+                    name_folded = new.name_folded, source, mime_type, url, size_bytes, content_hash,
+                    chunks_count, status, tries = 0, created_at, updated_at
+                })
                 .execute(conn)
                 .await?;
             Ok(Verdict::Commit(true))
@@ -100,27 +88,25 @@ impl Store {
         after: Option<PageKey<DocumentId>>,
         limit: i64,
     ) -> Answer<'_, Vec<Document>> {
-        read!(self, |conn| {
-            let mut query = documents::table
-                .filter(documents::account_id.eq(V(account)))
-                .order((documents::created_at.desc(), documents::id.desc()))
-                .limit(limit + 1)
-                .select(Document::as_select())
-                .into_boxed::<Db>();
-            query = match filter.folder {
-                Some(Some(folder)) => query.filter(unlikely(documents::folder_id.eq(Some(folder)))),
-                Some(None) => query.filter(documents::folder_id.is_null()),
-                None => query,
-            };
-            if let Some(status) = filter.status {
-                query = query.filter(unlikely(documents::status.eq(V(status))));
-            }
-            if let Some(text) = filter.q.as_deref().filter(|text| !text.is_empty()) {
-                let name = documents::name_folded;
-                query = query.filter(name.like(contains(text)).escape('\\'));
-            }
-            Ok(behind!(query, documents, after).load(conn).await?)
-        })
+        let mut query = documents::table
+            .filter(documents::account_id.eq(V(account)))
+            .order((documents::created_at.desc(), documents::id.desc()))
+            .limit(limit + 1)
+            .select(Document::as_select())
+            .into_boxed::<Db>();
+        query = match filter.folder {
+            Some(Some(folder)) => query.filter(unlikely(documents::folder_id.eq(Some(folder)))),
+            Some(None) => query.filter(documents::folder_id.is_null()),
+            None => query,
+        };
+        if let Some(status) = filter.status {
+            query = query.filter(unlikely(documents::status.eq(V(status))));
+        }
+        if let Some(text) = filter.q.as_deref().filter(|text| !text.is_empty()) {
+            let name = documents::name_folded;
+            query = query.filter(name.like(contains(text)).escape('\\'));
+        }
+        behind!(query, documents, after).read_all(self)
     }
 
     /// Renames or moves a document.
@@ -195,11 +181,7 @@ impl Store {
                 .execute(conn)
                 .await?;
             diesel::insert_into(gone::table)
-                .values((
-                    gone::document_id.eq(V(id)),
-                    gone::account_id.eq(V(account)),
-                    gone::deleted_at.eq(V(at)),
-                ))
+                .values(row! { gone: document_id = id, account_id = account, deleted_at = at })
                 .execute(conn)
                 .await?;
             Ok(Verdict::Commit(Some(agents)))
@@ -221,14 +203,11 @@ impl Store {
         account: AccountId,
         ids: Vec<DocumentId>,
     ) -> Answer<'_, Vec<DocumentId>> {
-        read!(self, |conn| {
-            Ok(documents::table
-                .filter(documents::account_id.eq(V(account)))
-                .filter(documents::id.eq_any(ids.into_iter().map(V)))
-                .select(documents::id)
-                .load(conn)
-                .await?)
-        })
+        documents::table
+            .filter(documents::account_id.eq(V(account)))
+            .filter(documents::id.eq_any(ids.into_iter().map(V)))
+            .select(documents::id)
+            .read_all(self)
     }
 
     /// The documents in these folders of the account.

@@ -19,25 +19,16 @@ pub(crate) async fn order(
 ) -> Result<()> {
     let changed = diesel::update(jobs::table.find(V(document)))
         .filter(jobs::model.ne(model))
-        .set((
-            jobs::model.eq(model),
-            jobs::claim_id.eq(None::<ClaimId>),
-            jobs::lease_expires_at.eq(None::<Timestamp>),
-            jobs::tries.eq(0),
-            jobs::error.eq(None::<String>),
-        ))
+        .set(row! {
+            jobs: model, claim_id = NULL, lease_expires_at = NULL, tries = 0, error = NULL
+        })
         .changes(conn)
         .await?;
     if changed {
         return Ok(());
     }
     diesel::insert_into(jobs::table)
-        .values((
-            jobs::document_id.eq(V(document)),
-            jobs::account_id.eq(V(account)),
-            jobs::model.eq(model),
-            jobs::tries.eq(0),
-        ))
+        .values(row! { jobs: document_id = document, account_id = account, model, tries = 0 })
         .on_conflict(jobs::document_id)
         .do_update()
         .set((jobs::tries.eq(0), jobs::error.eq(None::<String>)))
@@ -79,22 +70,19 @@ impl Store {
         after: Option<DocumentId>,
         limit: i64,
     ) -> Result<Option<DocumentId>> {
-        let candidates: Vec<Candidate> = read!(self, |conn| {
-            Ok(documents::table
-                .left_join(embedded::table.on(embedded::document_id.eq(documents::id)))
-                .filter(documents::id.gt(V(after.unwrap_or_else(DocumentId::nil))))
-                .order(documents::id)
-                .limit(limit)
-                .select((
-                    documents::id,
-                    documents::account_id,
-                    documents::status,
-                    embedded::model.nullable(),
-                ))
-                .load(conn)
-                .await?)
-        })
-        .await?;
+        let candidates: Vec<Candidate> = documents::table
+            .left_join(embedded::table.on(embedded::document_id.eq(documents::id)))
+            .filter(documents::id.gt(V(after.unwrap_or_else(DocumentId::nil))))
+            .order(documents::id)
+            .limit(limit)
+            .select((
+                documents::id,
+                documents::account_id,
+                documents::status,
+                embedded::model.nullable(),
+            ))
+            .read_all(self)
+            .await?;
         let last = candidates.last().map(|(id, ..)| *id);
         let wanted: Vec<(DocumentId, AccountId)> = candidates
             .into_iter()
@@ -141,10 +129,9 @@ impl Store {
                 };
                 turns::take(conn, turns::EMBED, account).await?;
                 let tries = diesel::update(jobs::table.find(V(document)))
-                    .set((
-                        jobs::claim_id.eq(Some(claim)),
-                        jobs::lease_expires_at.eq(Some(now.plus(lease()))),
-                    ))
+                    .set(row! {
+                        jobs: claim_id = claim, lease_expires_at = now.plus(lease())
+                    })
                     .returning(jobs::tries)
                     .get_result(conn)
                     .await?;
@@ -161,33 +148,23 @@ impl Store {
 
     /// Releases all claims, at the start of the one process that uses the embedded database.
     pub fn release_embeddings(&self) -> Answer<'_, usize> {
-        keep!(self, |conn| {
-            Ok(diesel::update(jobs::table)
-                .filter(jobs::claim_id.is_not_null())
-                .set((
-                    jobs::claim_id.eq(None::<ClaimId>),
-                    jobs::lease_expires_at.eq(None::<Timestamp>),
-                ))
-                .execute(conn)
-                .await?)
-        })
+        diesel::update(jobs::table)
+            .filter(jobs::claim_id.is_not_null())
+            .set(row! { jobs: claim_id = NULL, lease_expires_at = NULL })
+            .commit_counted(self)
     }
 
     /// Releases a job, which may then be claimed again: without counting the attempt, or with the reason why it failed.
     /// After the third failure it is not claimed any more.
     pub fn release_embedding(&self, job: EmbeddingJob, failed: Option<String>) -> Answer<'_, ()> {
-        keep!(self, |conn| {
-            diesel::update(jobs::table.find(V(job.document)))
-                .filter(jobs::claim_id.eq(Some(job.claim)))
-                .set((
-                    jobs::claim_id.eq(None::<ClaimId>),
-                    jobs::lease_expires_at.eq(None::<Timestamp>),
-                    jobs::tries.eq(jobs::tries + i32::from(failed.is_some())),
-                    failed.map(|reason| jobs::error.eq(reason)),
-                ))
-                .run(conn)
-                .await
-        })
+        diesel::update(jobs::table.find(V(job.document)))
+            .filter(jobs::claim_id.eq(Some(job.claim)))
+            .set((
+                row! { jobs: claim_id = NULL, lease_expires_at = NULL },
+                jobs::tries.eq(jobs::tries + i32::from(failed.is_some())),
+                failed.map(|reason| jobs::error.eq(reason)),
+            ))
+            .commit(self)
     }
 
     /// Stores vectors of a document that is being embedded, replaces those that an earlier attempt left, and renews the
@@ -234,15 +211,12 @@ impl Store {
         model: &str,
     ) -> Answer<'_, Option<PassageVectors>> {
         let model = model.to_owned();
-        read!(self, |conn| {
-            Ok(embeddings::table
-                .filter(embeddings::document_id.eq(V(document)))
-                .filter(embeddings::model.eq(model))
-                .order(embeddings::ordinal.desc())
-                .select(PassageVectors::as_select())
-                .found(conn)
-                .await?)
-        })
+        embeddings::table
+            .filter(embeddings::document_id.eq(V(document)))
+            .filter(embeddings::model.eq(model))
+            .order(embeddings::ordinal.desc())
+            .select(PassageVectors::as_select())
+            .read_first(self)
     }
 
     /// Ends a job: all passages now have vectors. Deletes those of other models.
@@ -265,8 +239,7 @@ impl Store {
             let values = (embedded::model.eq(model), embedded::passages.eq(passages));
             diesel::insert_into(embedded::table)
                 .values((
-                    embedded::document_id.eq(V(job.document)),
-                    embedded::account_id.eq(V(job.account)),
+                    row! { embedded: document_id = job.document, account_id = job.account },
                     values.clone(),
                 ))
                 .on_conflict(embedded::document_id)
@@ -290,21 +263,18 @@ impl Store {
         limit: i64,
     ) -> Answer<'_, Vec<EmbeddedDocument>> {
         let model = model.to_owned();
-        read!(self, |conn| {
-            let mut query = embedded::table
-                .filter(embedded::account_id.eq(V(account)))
-                .filter(embedded::model.eq(model))
-                .into_boxed::<Db>();
-            if let Some(before) = before {
-                query = query.filter(embedded::document_id.lt(V(before)));
-            }
-            Ok(query
-                .order(embedded::document_id.desc())
-                .limit(limit)
-                .select((embedded::document_id, embedded::passages))
-                .load(conn)
-                .await?)
-        })
+        let mut query = embedded::table
+            .filter(embedded::account_id.eq(V(account)))
+            .filter(embedded::model.eq(model))
+            .into_boxed::<Db>();
+        if let Some(before) = before {
+            query = query.filter(embedded::document_id.lt(V(before)));
+        }
+        query
+            .order(embedded::document_id.desc())
+            .limit(limit)
+            .select((embedded::document_id, embedded::passages))
+            .read_all(self)
     }
 
     /// Of these documents, those of the account that the model has embedded, unordered.
@@ -315,15 +285,12 @@ impl Store {
         documents: Vec<DocumentId>,
     ) -> Answer<'_, Vec<EmbeddedDocument>> {
         let model = model.to_owned();
-        read!(self, |conn| {
-            Ok(embedded::table
-                .filter(embedded::document_id.eq_any(documents.into_iter().map(V)))
-                .filter(embedded::account_id.eq(V(account)))
-                .filter(embedded::model.eq(model))
-                .select((embedded::document_id, embedded::passages))
-                .load(conn)
-                .await?)
-        })
+        embedded::table
+            .filter(embedded::document_id.eq_any(documents.into_iter().map(V)))
+            .filter(embedded::account_id.eq(V(account)))
+            .filter(embedded::model.eq(model))
+            .select((embedded::document_id, embedded::passages))
+            .read_all(self)
     }
 
     /// The vectors of these documents by a model. The caller has checked their account.
@@ -333,14 +300,11 @@ impl Store {
         model: &str,
     ) -> Answer<'_, Vec<PassageVectors>> {
         let model = model.to_owned();
-        read!(self, |conn| {
-            Ok(embeddings::table
-                .filter(embeddings::document_id.eq_any(documents.into_iter().map(V)))
-                .filter(embeddings::model.eq(model))
-                .select(PassageVectors::as_select())
-                .load(conn)
-                .await?)
-        })
+        embeddings::table
+            .filter(embeddings::document_id.eq_any(documents.into_iter().map(V)))
+            .filter(embeddings::model.eq(model))
+            .select(PassageVectors::as_select())
+            .read_all(self)
     }
 
     /// The progress of the model.

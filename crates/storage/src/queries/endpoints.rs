@@ -24,13 +24,10 @@ async fn insert_secret(
     at: Timestamp,
 ) -> Result<()> {
     diesel::insert_into(secrets::table)
-        .values((
-            secrets::id.eq(V(secret.row)),
-            secrets::endpoint_id.eq(V(endpoint)),
-            secrets::prefix.eq(secret.prefix),
-            secrets::sealed.eq(secret.sealed),
-            secrets::created_at.eq(V(at)),
-        ))
+        .values(row! {
+            secrets of secret: id = secret.row, endpoint_id = endpoint, prefix, sealed,
+            created_at = at
+        })
         .run(conn)
         .await
 }
@@ -117,15 +114,10 @@ impl Store {
                 return Ok(Verdict::Rollback(false));
             }
             diesel::insert_into(endpoints::table)
-                .values((
-                    endpoints::id.eq(V(id)),
-                    endpoints::account_id.eq(V(account)),
-                    endpoints::url.eq(endpoint.url),
-                    endpoints::description.eq(endpoint.description),
-                    endpoints::status.eq(V(endpoint.status)),
-                    endpoints::created_at.eq(V(at)),
-                    endpoints::updated_at.eq(V(endpoint.updated_at)),
-                ))
+                .values(row! {
+                    endpoints of endpoint: id = id, account_id = account, url, description, status,
+                    created_at = at, updated_at
+                })
                 .execute(conn)
                 .await?;
             insert_secret(conn, id, secret, at).await?;
@@ -232,11 +224,10 @@ impl Store {
         keep!(self, |conn| {
             let is_deleted = diesel::update(own!(endpoints, account, id))
                 .filter(endpoints::deleted_at.is_null())
-                .set((
-                    endpoints::deleted_at.eq(Some(at)),
-                    endpoints::status.eq(V(EndpointStatus::Disabled)),
-                    endpoints::updated_at.eq(V(at)),
-                ))
+                .set(row! {
+                    endpoints: deleted_at = at, status = EndpointStatus::Disabled,
+                    updated_at = at
+                })
                 .changes(conn)
                 .await?;
             if is_deleted {
@@ -323,11 +314,10 @@ impl Store {
             let is_disabled = diesel::update(endpoints::table.find(V(id)))
                 .filter(endpoints::deleted_at.is_null())
                 .filter(endpoints::status.eq(V(EndpointStatus::Enabled)))
-                .set((
-                    endpoints::status.eq(V(EndpointStatus::Disabled)),
-                    endpoints::disabled_reason.eq(DISABLED_AS_FAILING),
-                    endpoints::updated_at.eq(V(at)),
-                ))
+                .set(row! {
+                    endpoints: status = EndpointStatus::Disabled,
+                    disabled_reason = DISABLED_AS_FAILING, updated_at = at
+                })
                 .changes(conn)
                 .await?;
             // This transaction has locked the endpoint: it cannot be enabled meanwhile.

@@ -13,16 +13,13 @@ impl Store {
         since: Timestamp,
         limit: i64,
     ) -> Answer<'_, Vec<AccountEvent>> {
-        read!(self, |conn| {
-            Ok(events::table
-                .filter(events::id.ge(V(EventId::mint(since, [0; 10]))))
-                .filter(events::account_id.eq(V(account)))
-                .order(events::id.desc())
-                .limit(limit)
-                .select(AccountEvent::as_select())
-                .load(conn)
-                .await?)
-        })
+        events::table
+            .filter(events::id.ge(V(EventId::mint(since, [0; 10]))))
+            .filter(events::account_id.eq(V(account)))
+            .order(events::id.desc())
+            .limit(limit)
+            .select(AccountEvent::as_select())
+            .read_all(self)
     }
 }
 
@@ -141,14 +138,10 @@ pub(crate) fn row(
     event: NewEvent,
     at: Timestamp,
 ) -> impl QueryFragment<Db> + QueryId + Send + 'static {
-    diesel::insert_into(events::table).values((
-        events::id.eq(V(event.id)),
-        events::account_id.eq(V(account)),
-        events::conversation_id.eq(conversation),
-        events::kind.eq(V(event.kind)),
-        events::body.eq(event.body),
-        events::created_at.eq(V(at)),
-    ))
+    diesel::insert_into(events::table).values(row! {
+        events: id = event.id, account_id = account, conversation_id = conversation,
+        kind = event.kind, body = event.body, created_at = at
+    })
 }
 
 /// Writes deliveries of an event: the id of each, its endpoint, its state (`pending`, or `cancelled` if the endpoint is

@@ -75,15 +75,10 @@ impl Store {
                 return Ok(Verdict::Rollback(FolderMade::TooMany));
             }
             diesel::insert_into(folders::table)
-                .values((
-                    folders::id.eq(V(folder.id)),
-                    folders::account_id.eq(V(account)),
-                    folders::name.eq(&folder.name),
-                    folders::name_folded.eq(name_folded),
-                    folders::documents_count.eq(folder.documents_count),
-                    folders::created_at.eq(V(folder.created_at)),
-                    folders::updated_at.eq(V(folder.updated_at)),
-                ))
+                .values(row! {
+                    folders of folder: id, account_id = account, name, name_folded = name_folded,
+                    documents_count, created_at, updated_at
+                })
                 .execute(conn)
                 .await?;
             Ok(Verdict::Commit(FolderMade::Done(folder)))
@@ -101,15 +96,13 @@ impl Store {
         after: Option<PageKey<FolderId>>,
         limit: i64,
     ) -> Answer<'_, Vec<Folder>> {
-        read!(self, |conn| {
-            let query = folders::table
-                .filter(folders::account_id.eq(V(account)))
-                .order((folders::created_at.desc(), folders::id.desc()))
-                .limit(limit + 1)
-                .select(Folder::as_select())
-                .into_boxed::<Db>();
-            Ok(behind!(query, folders, after).load(conn).await?)
-        })
+        let query = folders::table
+            .filter(folders::account_id.eq(V(account)))
+            .order((folders::created_at.desc(), folders::id.desc()))
+            .limit(limit + 1)
+            .select(Folder::as_select())
+            .into_boxed::<Db>();
+        behind!(query, folders, after).read_all(self)
     }
 
     /// Filters `ids` to the account's folders.
@@ -118,14 +111,11 @@ impl Store {
         account: AccountId,
         ids: Vec<FolderId>,
     ) -> Answer<'_, Vec<FolderId>> {
-        read!(self, |conn| {
-            Ok(folders::table
-                .filter(folders::account_id.eq(V(account)))
-                .filter(folders::id.eq_any(ids.into_iter().map(V)))
-                .select(folders::id)
-                .load(conn)
-                .await?)
-        })
+        folders::table
+            .filter(folders::account_id.eq(V(account)))
+            .filter(folders::id.eq_any(ids.into_iter().map(V)))
+            .select(folders::id)
+            .read_all(self)
     }
 
     /// Renames a folder, given its new name and the folded form.
@@ -145,11 +135,7 @@ impl Store {
                 return Ok(Verdict::Rollback(made));
             }
             diesel::update(own!(folders, account, id))
-                .set((
-                    folders::name.eq(name),
-                    folders::name_folded.eq(folded),
-                    folders::updated_at.eq(V(at)),
-                ))
+                .set(row! { folders: name, name_folded = folded, updated_at = at })
                 .execute(conn)
                 .await?;
             let renamed = find(conn, account, id).await?;
@@ -181,10 +167,7 @@ impl Store {
             let moved = diesel::update(documents::table)
                 .filter(documents::account_id.eq(V(account)))
                 .filter(documents::folder_id.eq(Some(id)))
-                .set((
-                    documents::folder_id.eq(None::<FolderId>),
-                    documents::updated_at.eq(V(at)),
-                ))
+                .set(row! { documents: folder_id = NULL, updated_at = at })
                 .execute(conn)
                 .await?;
             Ok(Some(moved))

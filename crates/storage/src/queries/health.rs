@@ -112,10 +112,7 @@ async fn take_in(
 /// Deletes an endpoint's recorded failures.
 pub(crate) async fn reset(conn: &mut Conn, id: EndpointId) -> Result<()> {
     diesel::update(health::table.find(V(id)))
-        .set((
-            health::first_failure_at.eq(None::<Timestamp>),
-            health::exhausted_count.eq(0),
-        ))
+        .set(row! { health: first_failure_at = NULL, exhausted_count = 0 })
         .run(conn)
         .await
 }

@@ -115,14 +115,10 @@ pub(crate) async fn take(
         let taken_over =
             diesel::update(keys::table.find((V(account), claim.operation, &claim.key)))
                 .filter(keys::expires_at.le(V(now)))
-                .set((
-                    keys::fingerprint.eq(answer.fingerprint.clone()),
-                    keys::status.eq(answer.status),
-                    keys::location.eq(&answer.location),
-                    keys::body.eq(answer.body.clone()),
-                    keys::created_at.eq(V(now)),
-                    keys::expires_at.eq(V(now.plus(KEPT))),
-                ))
+                .set(row! {
+                    keys of answer: fingerprint, status, location, body, created_at = now,
+                    expires_at = now.plus(KEPT)
+                })
                 .execute(conn)
                 .await;
         match taken_over.map_err(StoreError::from) {

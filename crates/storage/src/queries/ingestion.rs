@@ -86,11 +86,10 @@ impl Store {
                 };
                 turns::take(conn, turns::READ, account).await?;
                 let tries = diesel::update(documents::table.find(V(id)))
-                    .set((
-                        documents::tries.eq(documents::tries + 1),
-                        documents::claim_id.eq(Some(claim)),
-                        documents::lease_expires_at.eq(Some(now.plus(lease()))),
-                    ))
+                    .set(row! {
+                        documents: tries += 1, claim_id = claim,
+                        lease_expires_at = now.plus(lease())
+                    })
                     .returning(documents::tries)
                     .get_result(conn)
                     .await?;
@@ -111,17 +110,11 @@ impl Store {
 
     /// Releases all claims, at the start of the one process that uses the embedded database.
     pub fn release_documents(&self) -> Answer<'_, usize> {
-        keep!(self, |conn| {
-            Ok(diesel::update(documents::table)
-                .filter(documents::status.eq(V(DocumentStatus::Processing)))
-                .filter(documents::claim_id.is_not_null())
-                .set((
-                    documents::claim_id.eq(None::<ClaimId>),
-                    documents::lease_expires_at.eq(None::<Timestamp>),
-                ))
-                .execute(conn)
-                .await?)
-        })
+        diesel::update(documents::table)
+            .filter(documents::status.eq(V(DocumentStatus::Processing)))
+            .filter(documents::claim_id.is_not_null())
+            .set(row! { documents: claim_id = NULL, lease_expires_at = NULL })
+            .commit_counted(self)
     }
 
     /// Releases a document, which may then be claimed again. With `untried` the attempt does not count.
@@ -131,18 +124,14 @@ impl Store {
         claim: ClaimId,
         untried: bool,
     ) -> Answer<'_, ()> {
-        keep!(self, |conn| {
-            diesel::update(documents::table)
-                .filter(documents::id.eq(V(id)))
-                .filter(documents::claim_id.eq(Some(claim)))
-                .set((
-                    documents::claim_id.eq(None::<ClaimId>),
-                    documents::lease_expires_at.eq(None::<Timestamp>),
-                    documents::tries.eq(documents::tries - i32::from(untried)),
-                ))
-                .run(conn)
-                .await
-        })
+        diesel::update(documents::table)
+            .filter(documents::id.eq(V(id)))
+            .filter(documents::claim_id.eq(Some(claim)))
+            .set((
+                row! { documents: claim_id = NULL, lease_expires_at = NULL },
+                documents::tries.eq(documents::tries - i32::from(untried)),
+            ))
+            .commit(self)
     }
 
     /// Of these documents, those that wait to be read or are being read.
@@ -162,13 +151,10 @@ impl Store {
 
     /// The uploaded content of an unread document, if it was stored as a row. Newer uploads are in the object store.
     pub fn document_upload(&self, id: DocumentId) -> Answer<'_, Option<Vec<u8>>> {
-        read!(self, |conn| {
-            Ok(uploads::table
-                .find(V(id))
-                .select(uploads::content)
-                .found(conn)
-                .await?)
-        })
+        uploads::table
+            .find(V(id))
+            .select(uploads::content)
+            .read_first(self)
     }
 
     pub fn renew_document(&self, id: DocumentId, claim: ClaimId) -> Answer<'_, Fenced> {
@@ -232,8 +218,7 @@ impl Store {
                 .filter(documents::id.eq(V(id)))
                 .filter(documents::claim_id.eq(Some(claim)))
                 .set((
-                    documents::status.eq(V(status)),
-                    documents::error.eq(error),
+                    row! { documents: status, error },
                     read.as_ref().map(|read| {
                         (
                             documents::chunks_count.eq(read.chunks_count),
@@ -242,9 +227,7 @@ impl Store {
                             documents::content_hash.eq(&read.content_hash),
                         )
                     }),
-                    documents::claim_id.eq(None::<ClaimId>),
-                    documents::lease_expires_at.eq(None::<Timestamp>),
-                    documents::updated_at.eq(V(at)),
+                    row! { documents: claim_id = NULL, lease_expires_at = NULL, updated_at = at },
                 ))
                 .returning(documents::account_id)
                 .returned(conn)

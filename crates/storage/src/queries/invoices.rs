@@ -31,15 +31,11 @@ pub(crate) async fn add_line(
         month += 1;
     };
     diesel::insert_into(lines::table)
-        .values((
-            lines::invoice_id.eq(V(id)),
-            lines::position.eq(position),
-            lines::ledger_id.eq(line.entry.map(|(entry, _)| entry)),
-            lines::description.eq(line.description),
-            lines::credits.eq(line.entry.map(|(_, credits)| credits)),
-            lines::amount_cents.eq(line.cents),
-            lines::created_at.eq(V(line.at)),
-        ))
+        .values(row! {
+            lines: invoice_id = id, position, ledger_id = line.entry.map(|(entry, _)| entry),
+            description = line.description, credits = line.entry.map(|(_, credits)| credits),
+            amount_cents = line.cents, created_at = line.at
+        })
         .execute(conn)
         .await?;
     Ok(id)
@@ -55,10 +51,7 @@ async fn extend(
         .filter(invoices::account_id.eq(V(account)))
         .filter(invoices::month.eq(month))
         .filter(invoices::status.eq(V(InvoiceStatus::Draft)))
-        .set((
-            invoices::amount_cents.eq(invoices::amount_cents + cents),
-            invoices::lines_count.eq(invoices::lines_count + 1),
-        ))
+        .set(row! { invoices: amount_cents += cents, lines_count += 1 })
         .returning((invoices::id, invoices::lines_count))
         .returned(conn)
         .await
@@ -67,16 +60,10 @@ async fn extend(
 async fn begin(conn: &mut Conn, account: AccountId, month: i32, at: Timestamp) -> Result<()> {
     let id: InvoiceId = mint(at);
     diesel::insert_into(invoices::table)
-        .values((
-            invoices::id.eq(V(id)),
-            invoices::account_id.eq(V(account)),
-            invoices::month.eq(month),
-            invoices::number.eq(number(account, month)),
-            invoices::status.eq(V(InvoiceStatus::Draft)),
-            invoices::amount_cents.eq(0),
-            invoices::lines_count.eq(0),
-            invoices::created_at.eq(V(at)),
-        ))
+        .values(row! {
+            invoices: id, account_id = account, month, number = number(account, month),
+            status = InvoiceStatus::Draft, amount_cents = 0, lines_count = 0, created_at = at
+        })
         .on_conflict_do_nothing()
         .run(conn)
         .await
@@ -101,10 +88,7 @@ pub(crate) async fn issue_before(
         .filter(invoices::account_id.eq(V(account)))
         .filter(invoices::month.lt(month))
         .filter(invoices::status.eq(V(InvoiceStatus::Draft)))
-        .set((
-            invoices::status.eq(V(InvoiceStatus::Open)),
-            invoices::issued_at.eq(V(at)),
-        ))
+        .set(row! { invoices: status = InvoiceStatus::Open, issued_at = at })
         .run(conn)
         .await
 }
@@ -117,18 +101,16 @@ impl Store {
         after: Option<i32>,
         limit: i64,
     ) -> Answer<'_, Vec<Invoice>> {
-        read!(self, |conn| {
-            let mut query = invoices::table
-                .filter(invoices::account_id.eq(V(account)))
-                .order(invoices::month.desc())
-                .limit(limit + 1)
-                .select(Invoice::as_select())
-                .into_boxed::<Db>();
-            if let Some(after) = after {
-                query = query.filter(invoices::month.lt(after));
-            }
-            Ok(query.load(conn).await?)
-        })
+        let mut query = invoices::table
+            .filter(invoices::account_id.eq(V(account)))
+            .order(invoices::month.desc())
+            .limit(limit + 1)
+            .select(Invoice::as_select())
+            .into_boxed::<Db>();
+        if let Some(after) = after {
+            query = query.filter(invoices::month.lt(after));
+        }
+        query.read_all(self)
     }
 
     /// An invoice of the account with its lines.

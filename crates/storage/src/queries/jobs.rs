@@ -28,10 +28,7 @@ impl Store {
             let is_taken = diesel::update(jobs::table.find(name))
                 .filter(jobs::due_at.le(V(now)))
                 .filter(is_free)
-                .set((
-                    jobs::holder.eq(Some(node)),
-                    jobs::lease_expires_at.eq(Some(now.plus(lease()))),
-                ))
+                .set(row! { jobs: holder = node, lease_expires_at = now.plus(lease()) })
                 .changes(conn)
                 .await?;
             Ok(Verdict::keep_if(is_taken, is_taken))
@@ -51,11 +48,9 @@ impl Store {
             let now = dialect!(conn, key_clock(now, offset))?;
             diesel::update(jobs::table.find(name))
                 .filter(jobs::holder.eq(Some(node)))
-                .set((
-                    jobs::holder.eq(None::<NodeId>),
-                    jobs::lease_expires_at.eq(None::<Timestamp>),
-                    jobs::due_at.eq(V(now.plus(pause))),
-                ))
+                .set(row! {
+                    jobs: holder = NULL, lease_expires_at = NULL, due_at = now.plus(pause)
+                })
                 .run(conn)
                 .await
         })

@@ -88,10 +88,7 @@ impl Store {
                 synced.archived += 1;
                 remember(conn, row.id, &seen, true).await?;
                 diesel::update(agents::table.find(V(row.id)))
-                    .set((
-                        agents::status.eq(V(AgentStatus::Archived)),
-                        agents::updated_at.eq(V(at)),
-                    ))
+                    .set(row! { agents: status = AgentStatus::Archived, updated_at = at })
                     .execute(conn)
                     .await?;
                 numbers::unassign(conn, account, row.id, at).await?;
@@ -131,12 +128,9 @@ async fn add(
     };
     agent_rows::insert(conn, new).await?;
     diesel::insert_into(legacy::table)
-        .values((
-            legacy::agent_id.eq(V(id)),
-            legacy::account_id.eq(V(account)),
-            legacy::seen_name.eq(&listed.name),
-            legacy::gone.eq(false),
-        ))
+        .values(row! {
+            legacy: agent_id = id, account_id = account, seen_name = &listed.name, gone = false
+        })
         .execute(conn)
         .await?;
     Ok(id)

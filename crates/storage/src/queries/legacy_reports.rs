@@ -49,14 +49,11 @@ impl Store {
                 }
             };
             let is_new = diesel::insert_into(reports::table)
-                .values((
-                    reports::account_id.eq(V(account)),
-                    reports::provider_call_id.eq(&report.provider_call_id),
-                    reports::kind.eq(report.kind()),
-                    reports::conversation_id.eq(call),
-                    reports::failure_reason.eq(report.failure),
-                    reports::received_at.eq(V(at)),
-                ))
+                .values(row! {
+                    reports: account_id = account, provider_call_id = &report.provider_call_id,
+                    kind = report.kind(), conversation_id = call, failure_reason = report.failure,
+                    received_at = at
+                })
                 .on_conflict_do_nothing()
                 .changes(conn)
                 .await?;
@@ -172,16 +169,13 @@ impl Store {
         account: AccountId,
         id: ConversationId,
     ) -> Answer<'_, Option<String>> {
-        read!(self, |conn| {
-            Ok(reports::table
-                .filter(reports::conversation_id.eq(Some(id)))
-                .filter(reports::account_id.eq(V(account)))
-                .filter(reports::failure_reason.is_null())
-                .order(reports::received_at)
-                .select(reports::provider_call_id)
-                .found(conn)
-                .await?)
-        })
+        reports::table
+            .filter(reports::conversation_id.eq(Some(id)))
+            .filter(reports::account_id.eq(V(account)))
+            .filter(reports::failure_reason.is_null())
+            .order(reports::received_at)
+            .select(reports::provider_call_id)
+            .read_first(self)
     }
 
     /// Replaces the turns of a live call, in one transaction.

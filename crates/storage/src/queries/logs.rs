@@ -11,43 +11,41 @@ impl Store {
         after: Option<PageKey<LogEntryId>>,
         limit: i64,
     ) -> Answer<'_, Vec<LogEntry>> {
-        read!(self, |conn| {
-            let mut query = logs::table
-                .filter(logs::account_id.eq(V(account)))
-                .order((logs::created_at.desc(), logs::id.desc()))
-                .limit(limit + 1)
-                .select(LogEntry::as_select())
-                .into_boxed::<Db>();
-            if let Some(since) = filter.since {
-                query = query.filter(logs::created_at.ge(V(since)));
+        let mut query = logs::table
+            .filter(logs::account_id.eq(V(account)))
+            .order((logs::created_at.desc(), logs::id.desc()))
+            .limit(limit + 1)
+            .select(LogEntry::as_select())
+            .into_boxed::<Db>();
+        if let Some(since) = filter.since {
+            query = query.filter(logs::created_at.ge(V(since)));
+        }
+        if let Some(until) = earlier(filter.until, after) {
+            query = query.filter(logs::created_at.le(V(until)));
+        }
+        if let Some((at, id)) = after {
+            query = query.filter(logs::created_at.lt(V(at)).or(logs::id.lt(V(id))));
+        }
+        query = match filter.status {
+            None => query,
+            Some(StatusFilter::Code(status)) => query.filter(unlikely(logs::status.eq(status))),
+            Some(StatusFilter::Class(class)) => {
+                query.filter(unlikely(logs::status_class.eq(class)))
             }
-            if let Some(until) = earlier(filter.until, after) {
-                query = query.filter(logs::created_at.le(V(until)));
-            }
-            if let Some((at, id)) = after {
-                query = query.filter(logs::created_at.lt(V(at)).or(logs::id.lt(V(id))));
-            }
-            query = match filter.status {
-                None => query,
-                Some(StatusFilter::Code(status)) => query.filter(unlikely(logs::status.eq(status))),
-                Some(StatusFilter::Class(class)) => {
-                    query.filter(unlikely(logs::status_class.eq(class)))
-                }
-            };
-            if let Some(method) = filter.method {
-                query = query.filter(unlikely(logs::method.eq(method)));
-            }
-            if let Some(path) = filter.path {
-                query = query.filter(unlikely(logs::path.eq(path)));
-            }
-            if let Some(key) = filter.key {
-                query = query.filter(unlikely(logs::key_id.eq(V(key))));
-            }
-            if let Some(request) = filter.request {
-                query = query.filter(unlikely(logs::request_id.eq(V(request))));
-            }
-            Ok(query.load(conn).await?)
-        })
+        };
+        if let Some(method) = filter.method {
+            query = query.filter(unlikely(logs::method.eq(method)));
+        }
+        if let Some(path) = filter.path {
+            query = query.filter(unlikely(logs::path.eq(path)));
+        }
+        if let Some(key) = filter.key {
+            query = query.filter(unlikely(logs::key_id.eq(V(key))));
+        }
+        if let Some(request) = filter.request {
+            query = query.filter(unlikely(logs::request_id.eq(V(request))));
+        }
+        query.read_all(self)
     }
 
     /// The request that placed the account's call, if it is in the log.

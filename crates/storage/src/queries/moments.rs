@@ -21,12 +21,7 @@ pub(super) async fn entered(
     at: Timestamp,
 ) -> Result<()> {
     diesel::insert_into(moments::table)
-        .values((
-            moments::conversation_id.eq(V(id)),
-            moments::seq.eq(seq),
-            moments::at.eq(V(at)),
-            moments::state.eq(V(state)),
-        ))
+        .values(row! { moments: conversation_id = id, seq, at, state })
         .run(conn)
         .await
 }
@@ -56,16 +51,10 @@ pub(crate) async fn said(
     turn: NewTurn,
 ) -> Result<()> {
     diesel::insert_into(moments::table)
-        .values((
-            moments::conversation_id.eq(V(id)),
-            moments::seq.eq(seq),
-            moments::at.eq(V(turn.started_at)),
-            moments::role.eq(turn.role),
-            moments::content.eq(&*kept(&turn.text)),
-            moments::duration_ms.eq(turn.duration_ms),
-            moments::interrupted.eq(turn.interrupted),
-            moments::latency.eq(turn.latency),
-        ))
+        .values(row! {
+            moments of turn: conversation_id = id, seq = seq, at = turn.started_at, role,
+            content = &*kept(&turn.text), duration_ms, interrupted, latency
+        })
         .run(conn)
         .await
 }

@@ -54,12 +54,9 @@ impl Store {
                 return Ok(Verdict::Rollback(false));
             }
             let is_entered = diesel::insert_into(months::table)
-                .values((
-                    months::account_id.eq(V(account)),
-                    months::month.eq(new.month),
-                    months::credits.eq(new.credits),
-                    months::entered_at.eq(V(new.at)),
-                ))
+                .values(row! {
+                    months of new: account_id = account, month, credits, entered_at = new.at
+                })
                 .on_conflict_do_nothing()
                 .changes(conn)
                 .await?;

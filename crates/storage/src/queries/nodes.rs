@@ -61,9 +61,7 @@ impl Store {
     }
 
     pub fn leave_node(&self, node: NodeId) -> Answer<'_, ()> {
-        keep!(self, |conn| {
-            diesel::delete(nodes::table.find(V(node))).run(conn).await
-        })
+        diesel::delete(nodes::table.find(V(node))).commit(self)
     }
 
     /// Returns a sentence if a newer version has changed the database in a way that this one cannot work with. Mere
@@ -98,21 +96,15 @@ impl Store {
             let now = dialect!(conn, key_clock(now, offset))?;
             let (redis, until) = (redis.as_deref(), now.plus(lease()));
             let is_renewed = diesel::update(nodes::table.find(V(node)))
-                .set((
-                    nodes::lease_expires_at.eq(V(until)),
-                    nodes::redis_id.eq(redis),
-                ))
+                .set(row! { nodes: lease_expires_at = until, redis_id = redis })
                 .changes(conn)
                 .await?;
             if !is_renewed {
                 diesel::insert_into(nodes::table)
-                    .values((
-                        nodes::id.eq(V(node)),
-                        nodes::has_redis.eq(shares),
-                        nodes::redis_id.eq(redis),
-                        nodes::started_at.eq(V(now)),
-                        nodes::lease_expires_at.eq(V(until)),
-                    ))
+                    .values(row! {
+                        nodes: id = node, has_redis = shares, redis_id = redis, started_at = now,
+                        lease_expires_at = until
+                    })
                     .execute(conn)
                     .await?;
                 let gone = now.minus(Duration::from_secs(3600));
@@ -195,11 +187,7 @@ impl Store {
                 .await?
             {
                 diesel::insert_into(streams::table)
-                    .values((
-                        streams::key_id.eq(V(key)),
-                        streams::node_id.eq(V(node)),
-                        streams::streams.eq(open),
-                    ))
+                    .values(row! { streams: key_id = key, node_id = node, streams = open })
                     .execute(conn)
                     .await?;
             }

@@ -21,19 +21,10 @@ pub enum NumberWrite {
 /// Inserts a number; `false` if an account has it already.
 pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool> {
     diesel::insert_into(numbers::table)
-        .values((
-            numbers::id.eq(V(number.id)),
-            numbers::account_id.eq(V(number.account_id)),
-            numbers::phone_number.eq(V(number.phone_number)),
-            numbers::label.eq(number.label),
-            numbers::provider.eq(V(number.provider)),
-            numbers::agent_id.eq(number.agent_id),
-            numbers::created_at.eq(V(number.created_at)),
-            numbers::updated_at.eq(V(number.updated_at)),
-            numbers::is_proven.eq(number.is_proven),
-            numbers::at_legacy.eq(number.at_legacy),
-            numbers::by_credential.eq(number.by_credential),
-        ))
+        .values(row! {
+            numbers of number: id, account_id, phone_number, label, provider, agent_id, created_at,
+            updated_at, is_proven, at_legacy, by_credential
+        })
         .on_conflict_do_nothing()
         .changes(conn)
         .await
@@ -101,10 +92,7 @@ pub(crate) async fn unassign(
     diesel::update(numbers::table)
         .filter(numbers::account_id.eq(V(account)))
         .filter(numbers::agent_id.eq(Some(agent)))
-        .set((
-            numbers::agent_id.eq(None::<AgentId>),
-            numbers::updated_at.eq(V(at)),
-        ))
+        .set(row! { numbers: agent_id = NULL, updated_at = at })
         .run(conn)
         .await
 }
@@ -136,9 +124,7 @@ async fn give_way(conn: &mut Conn, number: &PhoneNumber) -> Result<Option<PhoneN
     diesel::update(numbers::table)
         .filter(unproven())
         .set((
-            numbers::is_proven.eq(true),
-            numbers::provider.eq(V(number.provider)),
-            numbers::by_credential.eq(number.by_credential),
+            row! { numbers of number: is_proven = true, provider, by_credential },
             number
                 .agent_id
                 .map(|agent| numbers::agent_id.eq(Some(agent))),
@@ -161,10 +147,7 @@ pub(crate) async fn give_back(
         .filter(numbers::phone_number.eq(V(number)))
         .filter(numbers::account_id.eq(V(account)))
         .filter(numbers::agent_id.is_null())
-        .set((
-            numbers::agent_id.eq(Some(agent)),
-            numbers::updated_at.eq(V(at)),
-        ))
+        .set(row! { numbers: agent_id = agent, updated_at = at })
         .run(conn)
         .await
 }
@@ -193,27 +176,21 @@ impl Store {
         after: Option<PageKey<PhoneNumberId>>,
         limit: i64,
     ) -> Answer<'_, Vec<PhoneNumber>> {
-        read!(self, |conn| {
-            let mut query = numbers::table
-                .filter(numbers::account_id.eq(V(account)))
-                .order((numbers::created_at.desc(), numbers::id.desc()))
-                .limit(limit + 1)
-                .select(PhoneNumber::as_select())
-                .into_boxed::<Db>();
-            if let Some(agent) = agent {
-                query = query.filter(numbers::agent_id.eq(Some(agent)));
-            }
-            Ok(behind!(query, numbers, after).load(conn).await?)
-        })
+        let mut query = numbers::table
+            .filter(numbers::account_id.eq(V(account)))
+            .order((numbers::created_at.desc(), numbers::id.desc()))
+            .limit(limit + 1)
+            .select(PhoneNumber::as_select())
+            .into_boxed::<Db>();
+        if let Some(agent) = agent {
+            query = query.filter(numbers::agent_id.eq(Some(agent)));
+        }
+        behind!(query, numbers, after).read_all(self)
     }
 
     /// Removes a number from the account; `false` if it does not have it.
     pub fn delete_number(&self, account: AccountId, id: PhoneNumberId) -> Answer<'_, bool> {
-        keep!(self, |conn| {
-            diesel::delete(own!(numbers, account, id))
-                .changes(conn)
-                .await
-        })
+        diesel::delete(own!(numbers, account, id)).commit_change(self)
     }
 
     /// The numbers of these agents of the account, oldest first per agent.
@@ -277,14 +254,11 @@ impl Store {
 
     /// The owner of a number, and whether its calls use that account's own credential. `None` without a proved owner.
     pub fn owner_of_number(&self, number: E164) -> Answer<'_, Option<(AccountId, bool)>> {
-        read!(self, |conn| {
-            Ok(numbers::table
-                .filter(numbers::phone_number.eq(V(number)))
-                .filter(numbers::is_proven)
-                .select((numbers::account_id, numbers::by_credential))
-                .found(conn)
-                .await?)
-        })
+        numbers::table
+            .filter(numbers::phone_number.eq(V(number)))
+            .filter(numbers::is_proven)
+            .select((numbers::account_id, numbers::by_credential))
+            .read_first(self)
     }
 
     pub fn number(&self, account: AccountId, id: PhoneNumberId) -> Answer<'_, Option<PhoneNumber>> {

@@ -36,16 +36,13 @@ impl Store {
         first: i32,
         limit: i64,
     ) -> Answer<'_, Vec<(i32, String)>> {
-        read!(self, |conn| {
-            Ok(passages::table
-                .filter(passages::document_id.eq(V(id)))
-                .filter(passages::ordinal.ge(first))
-                .order(passages::ordinal)
-                .limit(limit)
-                .select((passages::repeats, passages::content))
-                .load(conn)
-                .await?)
-        })
+        passages::table
+            .filter(passages::document_id.eq(V(id)))
+            .filter(passages::ordinal.ge(first))
+            .order(passages::ordinal)
+            .limit(limit)
+            .select((passages::repeats, passages::content))
+            .read_all(self)
     }
 
     /// Where these words occur in the account's documents, in about `most` rows. If all would be too many, only the

@@ -14,14 +14,10 @@ pub(crate) async fn audit(
     at: Timestamp,
 ) -> Result<()> {
     diesel::insert_into(audit_log::table)
-        .values((
-            audit_log::id.eq(V(mint::<EventId>(at))),
-            audit_log::account_id.eq(account.into()),
-            audit_log::actor.eq(actor.to_string()),
-            audit_log::action.eq(action.to_owned()),
-            audit_log::target.eq(target.to_string()),
-            audit_log::at.eq(V(at)),
-        ))
+        .values(row! {
+            audit_log: id = mint::<EventId>(at), account_id = account.into(),
+            actor = actor.to_string(), action = action.to_owned(), target = target.to_string(), at
+        })
         .run(conn)
         .await
 }
@@ -121,20 +117,18 @@ impl Store {
         after: Option<PageKey<EventId>>,
         limit: i64,
     ) -> Answer<'_, Vec<AuditEntry>> {
-        read!(self, |conn| {
-            let mut query = audit_log::table
-                .filter(audit_log::account_id.eq(V(account)))
-                .order((audit_log::at.desc(), audit_log::id.desc()))
-                .limit(limit + 1)
-                .select(AuditEntry::as_select())
-                .into_boxed::<Db>();
-            if let Some((at, id)) = after {
-                query = query
-                    .filter(audit_log::at.le(V(at)))
-                    .filter(audit_log::at.lt(V(at)).or(audit_log::id.lt(V(id))));
-            }
-            Ok(query.load(conn).await?)
-        })
+        let mut query = audit_log::table
+            .filter(audit_log::account_id.eq(V(account)))
+            .order((audit_log::at.desc(), audit_log::id.desc()))
+            .limit(limit + 1)
+            .select(AuditEntry::as_select())
+            .into_boxed::<Db>();
+        if let Some((at, id)) = after {
+            query = query
+                .filter(audit_log::at.le(V(at)))
+                .filter(audit_log::at.lt(V(at)).or(audit_log::id.lt(V(id))));
+        }
+        query.read_all(self)
     }
 
     /// A person's password and memberships.
@@ -212,13 +206,10 @@ impl Store {
                 return Ok(Verdict::Rollback(false));
             };
             diesel::insert_into(links::table)
-                .values((
-                    links::digest.eq(digest.to_vec()),
-                    links::email.eq(V(link.email)),
-                    links::account_id.eq(V(account)),
-                    links::created_at.eq(V(at)),
-                    links::expires_at.eq(V(link.expires_at)),
-                ))
+                .values(row! {
+                    links of link: digest = digest, email, account_id = account, created_at = at,
+                    expires_at
+                })
                 .execute(conn)
                 .await?;
             audit(conn, account, (actor, "member.link", member.id), at).await?;
@@ -341,12 +332,10 @@ impl Store {
                         return Ok(Verdict::Rollback(None));
                     }
                     diesel::insert_into(people::table)
-                        .values((
-                            people::email.eq(V(&email)),
-                            people::password.eq(hash),
-                            people::changed_at.eq(V(at)),
-                            people::by_invitation.eq(true),
-                        ))
+                        .values(row! {
+                            people: email = &email, password = hash, changed_at = at,
+                            by_invitation = true
+                        })
                         .on_conflict_do_nothing()
                         .changes(conn)
                         .await?
@@ -388,10 +377,7 @@ impl Store {
         transact!(self, |conn| {
             // Of two concurrent calls the second waits, and finds the setting taken.
             let is_first = diesel::insert_into(settings::table)
-                .values((
-                    settings::name.eq(FIRST_ACCOUNT),
-                    settings::value.eq(account.id.to_string()),
-                ))
+                .values(row! { settings: name = FIRST_ACCOUNT, value = account.id.to_string() })
                 .on_conflict_do_nothing()
                 .changes(conn)
                 .await?;

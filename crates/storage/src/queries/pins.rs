@@ -28,12 +28,9 @@ pub(crate) async fn pin(
             .await?;
         for (document, hash) in hashes {
             diesel::insert_into(pins::table)
-                .values((
-                    pins::agent_id.eq(V(agent)),
-                    pins::version.eq(version),
-                    pins::document_id.eq(V(document)),
-                    pins::content_hash.eq(hash),
-                ))
+                .values(row! {
+                    pins: agent_id = agent, version, document_id = document, content_hash = hash
+                })
                 .execute(conn)
                 .await?;
         }
@@ -73,21 +70,18 @@ impl Store {
         agent: AgentId,
         version: i32,
     ) -> Answer<'_, Vec<DocumentId>> {
-        read!(self, |conn| {
-            Ok(documents::table
-                .inner_join(pins::table.on(pins::document_id.eq(documents::id)))
-                .filter(pins::agent_id.eq(V(agent)))
-                .filter(pins::version.eq(version))
-                .filter(documents::account_id.eq(V(account)))
-                .filter(documents::status.eq(V(DocumentStatus::Ready)))
-                .filter(
-                    pins::content_hash
-                        .is_null()
-                        .or(pins::content_hash.eq(documents::content_hash)),
-                )
-                .select(documents::id)
-                .load(conn)
-                .await?)
-        })
+        documents::table
+            .inner_join(pins::table.on(pins::document_id.eq(documents::id)))
+            .filter(pins::agent_id.eq(V(agent)))
+            .filter(pins::version.eq(version))
+            .filter(documents::account_id.eq(V(account)))
+            .filter(documents::status.eq(V(DocumentStatus::Ready)))
+            .filter(
+                pins::content_hash
+                    .is_null()
+                    .or(pins::content_hash.eq(documents::content_hash)),
+            )
+            .select(documents::id)
+            .read_all(self)
     }
 }

@@ -7,12 +7,9 @@ impl Store {
     /// deleted too. This needs no claim: a recording belongs to the process that made it, even if another ended the
     /// call.
     pub fn recording_kept(&self, account: AccountId, id: ConversationId) -> Answer<'_, bool> {
-        keep!(self, |conn| {
-            diesel::update(calls::table.find(V(id)))
-                .filter(calls::account_id.eq(V(account)).and(calls::voice))
-                .set(calls::has_audio.eq(true))
-                .changes(conn)
-                .await
-        })
+        diesel::update(calls::table.find(V(id)))
+            .filter(calls::account_id.eq(V(account)).and(calls::voice))
+            .set(calls::has_audio.eq(true))
+            .commit_change(self)
     }
 }

@@ -31,28 +31,18 @@ impl Store {
             // What waited may have been answered and sent after the backup.
             diesel::update(received::table)
                 .filter(received::is_waiting)
-                .set((
-                    received::is_waiting.eq(false),
-                    received::content.eq(None::<String>),
-                ))
+                .set(row! { received: is_waiting = false, content = NULL })
                 .execute(conn)
                 .await?;
             diesel::update(sent::table)
                 .filter(has_not_left())
-                .set((
-                    sent::status.eq(V(SentStatus::Unknown)),
-                    sent::content.eq(None::<String>),
-                    sent::updated_at.eq(V(at)),
-                ))
+                .set(row! { sent: status = SentStatus::Unknown, content = NULL, updated_at = at })
                 .execute(conn)
                 .await?;
             diesel::update(threads::table)
-                .set((
-                    threads::due_at.eq(None::<Timestamp>),
-                    threads::claim_id.eq(None::<ClaimId>),
-                    threads::node_id.eq(None::<NodeId>),
-                    threads::lease_expires_at.eq(None::<Timestamp>),
-                ))
+                .set(row! {
+                    threads: due_at = NULL, claim_id = NULL, node_id = NULL, lease_expires_at = NULL
+                })
                 .execute(conn)
                 .await?;
             audit(conn, None, (Actor::Operator, "restore", ""), at).await?;

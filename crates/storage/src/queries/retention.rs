@@ -70,10 +70,7 @@ impl Store {
         transact!(self, |conn| {
             let first = EventId::mint(Timestamp::from_micros(0), [0; 10]);
             diesel::insert_into(settings::table)
-                .values((
-                    settings::name.eq(BODIES),
-                    settings::value.eq(first.to_string()),
-                ))
+                .values(row! { settings: name = BODIES, value = first.to_string() })
                 .on_conflict_do_nothing()
                 .execute(conn)
                 .await?;

@@ -9,14 +9,10 @@ use crate::schema::portal_sessions as sessions;
 
 pub(super) async fn insert(conn: &mut Conn, session: &NewSession, member: &Member) -> Result<()> {
     diesel::insert_into(sessions::table)
-        .values((
-            sessions::digest.eq(session.digest.to_vec()),
-            sessions::email.eq(V(&member.email)),
-            sessions::account_id.eq(V(member.account_id)),
-            sessions::member_id.eq(V(member.id)),
-            sessions::created_at.eq(V(session.at)),
-            sessions::seen_at.eq(V(session.at)),
-        ))
+        .values(row! {
+            sessions of member: digest = session.digest, email, account_id, member_id = member.id,
+            created_at = session.at, seen_at = session.at
+        })
         .run(conn)
         .await
 }
@@ -106,10 +102,7 @@ impl Store {
                 return Ok(Verdict::Rollback(false));
             };
             let moved = diesel::update(sessions::table.find(digest.to_vec()))
-                .set((
-                    sessions::account_id.eq(V(account)),
-                    sessions::member_id.eq(V(member.id)),
-                ))
+                .set(row! { sessions: account_id = account, member_id = member.id })
                 .changes(conn)
                 .await?;
             Ok(Verdict::Commit(moved))
@@ -122,21 +115,14 @@ impl Store {
         digest: [u8; 32],
         (before, at): (Timestamp, Timestamp),
     ) -> Answer<'_, ()> {
-        keep!(self, |conn| {
-            diesel::update(sessions::table.find(digest.to_vec()))
-                .filter(sessions::seen_at.le(V(before)))
-                .set(sessions::seen_at.eq(V(at)))
-                .run(conn)
-                .await
-        })
+        diesel::update(sessions::table.find(digest.to_vec()))
+            .filter(sessions::seen_at.le(V(before)))
+            .set(sessions::seen_at.eq(V(at)))
+            .commit(self)
     }
 
     pub fn end_session(&self, digest: [u8; 32]) -> Answer<'_, ()> {
-        keep!(self, |conn| {
-            diesel::delete(sessions::table.find(digest.to_vec()))
-                .run(conn)
-                .await
-        })
+        diesel::delete(sessions::table.find(digest.to_vec())).commit(self)
     }
 
     /// How many sessions a person has besides the one with this digest: used after `seen`, begun after `created`.
@@ -146,27 +132,21 @@ impl Store {
         but: [u8; 32],
         (seen, created): (Timestamp, Timestamp),
     ) -> Answer<'_, i64> {
-        read!(self, |conn| {
-            Ok(sessions::table
-                .filter(sessions::email.eq(V(email)))
-                .filter(sessions::digest.ne(but.to_vec()))
-                .filter(sessions::seen_at.gt(V(seen)))
-                .filter(sessions::created_at.gt(V(created)))
-                .count()
-                .get_result(conn)
-                .await?)
-        })
+        sessions::table
+            .filter(sessions::email.eq(V(email)))
+            .filter(sessions::digest.ne(but.to_vec()))
+            .filter(sessions::seen_at.gt(V(seen)))
+            .filter(sessions::created_at.gt(V(created)))
+            .count()
+            .read_one(self)
     }
 
     /// Ends every session of a person except the one with this digest. Returns how many.
     pub fn end_other_sessions(&self, email: EmailAddress, but: [u8; 32]) -> Answer<'_, usize> {
-        keep!(self, |conn| {
-            Ok(diesel::delete(sessions::table)
-                .filter(sessions::email.eq(V(email)))
-                .filter(sessions::digest.ne(but.to_vec()))
-                .execute(conn)
-                .await?)
-        })
+        diesel::delete(sessions::table)
+            .filter(sessions::email.eq(V(email)))
+            .filter(sessions::digest.ne(but.to_vec()))
+            .commit_counted(self)
     }
 
     /// Deletes sessions that were not used after `before`, and expired links and attempt counts. Returns whether there

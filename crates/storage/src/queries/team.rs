@@ -58,14 +58,7 @@ async fn seats_used(conn: &mut Conn, account: AccountId, now: Timestamp) -> Resu
 
 pub(crate) async fn insert_member(conn: &mut Conn, member: &Member) -> Result<()> {
     diesel::insert_into(members::table)
-        .values((
-            members::id.eq(V(member.id)),
-            members::account_id.eq(V(member.account_id)),
-            members::name.eq(&member.name),
-            members::email.eq(V(&member.email)),
-            members::role.eq(V(member.role)),
-            members::joined_at.eq(V(member.joined_at)),
-        ))
+        .values(row! { members of member: id, account_id, name, email, role, joined_at })
         .run(conn)
         .await
 }
@@ -172,15 +165,12 @@ impl Store {
 
     /// The account's invitations that have not expired at `now`, oldest first.
     pub fn invitations(&self, account: AccountId, now: Timestamp) -> Answer<'_, Vec<Invitation>> {
-        read!(self, |conn| {
-            Ok(invitations::table
-                .filter(invitations::account_id.eq(V(account)))
-                .filter(invitations::expires_at.gt(V(now)))
-                .order((invitations::created_at, invitations::id))
-                .select(Invitation::as_select())
-                .load(conn)
-                .await?)
-        })
+        invitations::table
+            .filter(invitations::account_id.eq(V(account)))
+            .filter(invitations::expires_at.gt(V(now)))
+            .order((invitations::created_at, invitations::id))
+            .select(Invitation::as_select())
+            .read_all(self)
     }
 
     /// Adds a member to the team, and deletes a pending invitation of the same address. `seats_max` is the account's
@@ -246,16 +236,10 @@ impl Store {
                 .execute(conn)
                 .await?;
             diesel::insert_into(invitations::table)
-                .values((
-                    invitations::id.eq(V(id)),
-                    invitations::account_id.eq(V(account)),
-                    invitations::name.eq(invitation.name),
-                    invitations::email.eq(V(invitation.email)),
-                    invitations::role.eq(V(invitation.role)),
-                    invitations::digest.eq(digest.to_vec()),
-                    invitations::created_at.eq(V(at)),
-                    invitations::expires_at.eq(V(invitation.expires_at)),
-                ))
+                .values(row! {
+                    invitations of invitation: id = id, account_id = account, name, email, role,
+                    digest = digest, created_at = at, expires_at
+                })
                 .execute(conn)
                 .await?;
             audit(conn, account, (actor, INVITE, id), at).await?;

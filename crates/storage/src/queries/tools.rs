@@ -18,16 +18,10 @@ async fn find(
 
 pub(crate) async fn insert(conn: &mut Conn, tool: ToolRow, headers: Option<Vec<u8>>) -> Result<()> {
     diesel::insert_into(tools::table)
-        .values((
-            tools::id.eq(V(tool.id)),
-            tools::account_id.eq(V(tool.account_id)),
-            tools::name.eq(tool.name),
-            tools::definition.eq(V(tool.definition)),
-            tools::headers.eq(headers),
-            tools::revision.eq(tool.revision),
-            tools::created_at.eq(V(tool.created_at)),
-            tools::updated_at.eq(V(tool.updated_at)),
-        ))
+        .values(row! {
+            tools of tool: id, account_id, name, definition, headers = headers, revision,
+            created_at, updated_at
+        })
         .run(conn)
         .await
 }
@@ -45,14 +39,10 @@ pub(crate) async fn pin(
             return Ok(false);
         };
         diesel::insert_into(pins::table)
-            .values((
-                pins::agent_id.eq(V(agent)),
-                pins::version.eq(version),
-                pins::position.eq(position),
-                pins::tool_id.eq(V(tool.id)),
-                pins::definition.eq(V(tool.definition)),
-                pins::headers.eq(headers),
-            ))
+            .values(row! {
+                pins: agent_id = agent, version, position, tool_id = tool.id,
+                definition = tool.definition, headers
+            })
             .execute(conn)
             .await?;
     }
@@ -106,15 +96,13 @@ impl Store {
         after: Option<PageKey<ToolId>>,
         limit: i64,
     ) -> Answer<'_, Vec<ToolRow>> {
-        read!(self, |conn| {
-            let query = tools::table
-                .filter(tools::account_id.eq(V(account)))
-                .order((tools::created_at.desc(), tools::id.desc()))
-                .limit(limit + 1)
-                .select(ToolRow::as_select())
-                .into_boxed::<Db>();
-            Ok(behind!(query, tools, after).load(conn).await?)
-        })
+        let query = tools::table
+            .filter(tools::account_id.eq(V(account)))
+            .order((tools::created_at.desc(), tools::id.desc()))
+            .limit(limit + 1)
+            .select(ToolRow::as_select())
+            .into_boxed::<Db>();
+        behind!(query, tools, after).read_all(self)
     }
 
     pub fn tool(&self, account: AccountId, id: ToolId) -> Answer<'_, Option<ToolRow>> {
@@ -153,9 +141,7 @@ impl Store {
                 .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
                 .filter(tools::revision.eq(change.revision))
                 .set((
-                    tools::name.eq(change.name),
-                    tools::definition.eq(V(change.definition)),
-                    tools::headers.eq(headers),
+                    row! { tools of change: name, definition, headers = headers },
                     tools::revision.eq(change.revision + 1),
                     tools::updated_at.eq(V(change.at)),
                 ))
@@ -172,12 +158,9 @@ impl Store {
 
     /// Deletes a tool; `false` if it does not exist. Pinned tools of versions stay.
     pub fn delete_tool(&self, account: AccountId, id: ToolId) -> Answer<'_, bool> {
-        keep!(self, |conn| {
-            diesel::delete(tools::table)
-                .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
-                .changes(conn)
-                .await
-        })
+        diesel::delete(tools::table)
+            .filter(tools::id.eq(V(id)).and(tools::account_id.eq(V(account))))
+            .commit_change(self)
     }
 
     /// Filters `ids` to the account's tools, with their names.
@@ -186,14 +169,11 @@ impl Store {
         account: AccountId,
         ids: Vec<ToolId>,
     ) -> Answer<'_, Vec<(ToolId, String)>> {
-        read!(self, |conn| {
-            Ok(tools::table
-                .filter(tools::account_id.eq(V(account)))
-                .filter(tools::id.eq_any(ids.into_iter().map(V)))
-                .select((tools::id, tools::name))
-                .load(conn)
-                .await?)
-        })
+        tools::table
+            .filter(tools::account_id.eq(V(account)))
+            .filter(tools::id.eq_any(ids.into_iter().map(V)))
+            .select((tools::id, tools::name))
+            .read_all(self)
     }
 
     /// The tools that a version of the account's agent has pinned, in the configuration's order. `StoreError::Corrupt`
@@ -204,17 +184,14 @@ impl Store {
         agent: AgentId,
         version: i32,
     ) -> Result<Vec<PinnedTool>> {
-        let pinned: Vec<(ToolId, String, Option<Vec<u8>>)> = read!(self, |conn| {
-            Ok(pins::table
-                .inner_join(agents::table.on(agents::id.eq(pins::agent_id)))
-                .filter(agents::account_id.eq(V(account)))
-                .filter(pins::agent_id.eq(V(agent)).and(pins::version.eq(version)))
-                .order(pins::position)
-                .select((pins::tool_id, pins::definition, pins::headers))
-                .load(conn)
-                .await?)
-        })
-        .await?;
+        let pinned: Vec<(ToolId, String, Option<Vec<u8>>)> = pins::table
+            .inner_join(agents::table.on(agents::id.eq(pins::agent_id)))
+            .filter(agents::account_id.eq(V(account)))
+            .filter(pins::agent_id.eq(V(agent)).and(pins::version.eq(version)))
+            .order(pins::position)
+            .select((pins::tool_id, pins::definition, pins::headers))
+            .read_all(self)
+            .await?;
         let open = |(id, definition, sealed)| {
             let headers = self.open_headers(id, sealed)?;
             Ok(PinnedTool {

@@ -9,12 +9,10 @@ pub(crate) async fn add(conn: &mut Conn, account: AccountId, more: UsageDay) -> 
         .values((days::account_id.eq(V(account)), &more))
         .on_conflict((days::account_id, days::day))
         .do_update()
-        .set((
-            days::calls.eq(days::calls + more.calls),
-            days::conversations.eq(days::conversations + more.conversations),
-            days::duration_seconds.eq(days::duration_seconds + more.duration_seconds),
-            days::credits.eq(days::credits + more.credits),
-        ))
+        .set(row! {
+            days: calls += more.calls, conversations += more.conversations,
+            duration_seconds += more.duration_seconds, credits += more.credits
+        })
         .run(conn)
         .await
 }
@@ -22,14 +20,11 @@ pub(crate) async fn add(conn: &mut Conn, account: AccountId, more: UsageDay) -> 
 impl Store {
     /// The totals of the days from `first` to `last` that have any, oldest first.
     pub fn usage(&self, account: AccountId, first: i32, last: i32) -> Answer<'_, Vec<UsageDay>> {
-        read!(self, |conn| {
-            Ok(days::table
-                .filter(days::account_id.eq(V(account)))
-                .filter(days::day.between(first, last))
-                .order(days::day)
-                .select(UsageDay::as_select())
-                .load(conn)
-                .await?)
-        })
+        days::table
+            .filter(days::account_id.eq(V(account)))
+            .filter(days::day.between(first, last))
+            .order(days::day)
+            .select(UsageDay::as_select())
+            .read_all(self)
     }
 }

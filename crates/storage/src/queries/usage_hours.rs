@@ -12,18 +12,12 @@ pub(crate) async fn add(
 ) -> Result<()> {
     let failed = i64::from(has_failed);
     diesel::insert_into(hours::table)
-        .values((
-            hours::account_id.eq(V(account)),
-            hours::hour.eq(UsageHour::of(began_at)),
-            hours::calls.eq(1_i64),
-            hours::failed.eq(failed),
-        ))
+        .values(row! {
+            hours: account_id = account, hour = UsageHour::of(began_at), calls = 1_i64, failed
+        })
         .on_conflict((hours::account_id, hours::hour))
         .do_update()
-        .set((
-            hours::calls.eq(hours::calls + 1_i64),
-            hours::failed.eq(hours::failed + failed),
-        ))
+        .set(row! { hours: calls += 1_i64, failed += failed })
         .run(conn)
         .await
 }
@@ -36,14 +30,11 @@ impl Store {
         first: i32,
         last: i32,
     ) -> Answer<'_, Vec<UsageHour>> {
-        read!(self, |conn| {
-            Ok(hours::table
-                .filter(hours::account_id.eq(V(account)))
-                .filter(hours::hour.between(first, last))
-                .order(hours::hour)
-                .select(UsageHour::as_select())
-                .load(conn)
-                .await?)
-        })
+        hours::table
+            .filter(hours::account_id.eq(V(account)))
+            .filter(hours::hour.between(first, last))
+            .order(hours::hour)
+            .select(UsageHour::as_select())
+            .read_all(self)
     }
 }

@@ -74,12 +74,7 @@ pub(crate) async fn lock(conn: &mut Conn, agent: AgentId) -> Result<Option<Count
 /// Writes the counts of a locked row.
 pub(crate) async fn count(conn: &mut Conn, agent: AgentId, counts: Counts) -> Result<()> {
     diesel::update(widgets::table.find(V(agent)))
-        .set((
-            widgets::minute.eq(counts.minute),
-            widgets::minute_sessions.eq(counts.minute_sessions),
-            widgets::day.eq(counts.day),
-            widgets::day_credits.eq(counts.day_credits),
-        ))
+        .set(row! { widgets of counts: minute, minute_sessions, day, day_credits })
         .run(conn)
         .await
 }
@@ -164,13 +159,9 @@ impl Store {
             // The widget's row first, so that of two concurrent changes the second waits, and both lists are complete.
             diesel::insert_into(widgets::table)
                 .values((
-                    widgets::agent_id.eq(V(agent)),
-                    widgets::account_id.eq(V(account)),
+                    row! { widgets: agent_id = agent, account_id = account },
                     set,
-                    widgets::minute.eq(0),
-                    widgets::minute_sessions.eq(0),
-                    widgets::day.eq(0),
-                    widgets::day_credits.eq(0),
+                    row! { widgets: minute = 0, minute_sessions = 0, day = 0, day_credits = 0 },
                 ))
                 .on_conflict(widgets::agent_id)
                 .do_update()
@@ -182,11 +173,7 @@ impl Store {
                 .await?;
             for (position, origin) in (0..).zip(settings.origins) {
                 diesel::insert_into(origins::table)
-                    .values((
-                        origins::agent_id.eq(V(agent)),
-                        origins::origin.eq(origin),
-                        origins::position.eq(position),
-                    ))
+                    .values(row! { origins: agent_id = agent, origin, position })
                     .execute(conn)
                     .await?;
             }

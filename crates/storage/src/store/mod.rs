@@ -12,6 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use diesel::deserialize::FromSqlRow;
+use diesel::query_builder::{QueryFragment, QueryId};
+use diesel::query_dsl::methods::LimitDsl;
+use diesel::result::Error::NotFound;
+use diesel::result::QueryResult;
 use futures_util::future::BoxFuture;
 use offhook_domain::{EventId, Timestamp};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -20,7 +25,7 @@ use uuid::Uuid;
 pub use config::StoreConfig;
 pub use transaction::{Tx, TxError};
 
-use crate::database::Conn;
+use crate::database::{self, Conn, Db, Rows, Statement};
 use crate::dialect::dialect;
 use crate::postgres::CallWriter;
 use crate::postgres::{Listener, Postgres};
@@ -133,6 +138,64 @@ macro_rules! transact {
 }
 pub(crate) use {keep, read, transact, transact as write};
 
+/// Statements that are a whole unit of work. The store renders them, so that the rest depends only on their rows' type.
+pub(crate) trait OnStore: Sized {
+    /// Returns its rows.
+    fn read_all<U, ST>(self, store: &Store) -> Answer<'_, Vec<U>>
+    where
+        Self: Rows<U, ST>,
+        U: FromSqlRow<ST, Db> + Send + 'static,
+    {
+        let statement = store.statement(&self.as_query());
+        read!(store, |conn| Ok(database::rows(statement, conn).await?))
+    }
+
+    /// Its first row with `LIMIT 1`, if there is one.
+    fn read_first<U, ST>(self, store: &Store) -> Answer<'_, Option<U>>
+    where
+        Self: LimitDsl<Output: Rows<U, ST>>,
+        U: FromSqlRow<ST, Db> + Send + 'static,
+    {
+        database::first_of(self.limit(1).read_all(store), Ok)
+    }
+
+    /// Its only row.
+    fn read_one<U, ST>(self, store: &Store) -> Answer<'_, U>
+    where
+        Self: Rows<U, ST>,
+        U: FromSqlRow<ST, Db> + Send + 'static,
+    {
+        database::first_of(self.read_all(store), |row| Ok(row.ok_or(NotFound)?))
+    }
+
+    /// Commits it, and returns the number of changed rows.
+    fn commit_counted(self, store: &Store) -> Answer<'_, usize>
+    where
+        Self: QueryFragment<Db> + QueryId,
+    {
+        let statement = store.statement(&self);
+        keep!(store, |conn| Ok(database::executed(statement, conn).await?))
+    }
+
+    /// Commits it, however many rows it changes.
+    fn commit(self, store: &Store) -> Answer<'_, ()>
+    where
+        Self: QueryFragment<Db> + QueryId,
+    {
+        database::counted(self.commit_counted(store), |_| ())
+    }
+
+    /// Commits it, and returns whether it changed a row.
+    fn commit_change(self, store: &Store) -> Answer<'_, bool>
+    where
+        Self: QueryFragment<Db> + QueryId,
+    {
+        database::counted(self.commit_counted(store), |changed| changed > 0)
+    }
+}
+
+impl<T> OnStore for T {}
+
 #[boxed]
 impl Store {
     /// Migrates the database to this version's schema and opens it.
@@ -203,6 +266,14 @@ impl Store {
     /// Shifts the clock that decides on leases and keys on PostgreSQL, and on deliveries on both databases; for tests.
     pub fn turn_lease_clock(&self, micros: i64) {
         self.clock_offset.store(micros, Ordering::SeqCst);
+    }
+
+    fn statement<T: QueryFragment<Db> + QueryId>(&self, query: &T) -> QueryResult<Statement> {
+        let db = match self.inner {
+            Inner::Sqlite(_) => Db::Sqlite,
+            Inner::Postgres(_) => Db::Postgres,
+        };
+        Statement::of(query, db)
     }
 
     pub(crate) fn offset(&self) -> i64 {

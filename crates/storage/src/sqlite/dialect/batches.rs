@@ -10,15 +10,10 @@ pub(crate) async fn insert_recipients(
 ) -> Result<()> {
     for (place, recipient) in (0_i32..).zip(new) {
         diesel::insert_into(recipients::table)
-            .values((
-                recipients::id.eq(V(recipient.id)),
-                recipients::batch_id.eq(V(batch)),
-                recipients::place.eq(place),
-                recipients::to_number.eq(V(recipient.to)),
-                recipients::metadata.eq(V(recipient.metadata)),
-                recipients::status.eq(V(RecipientStatus::Pending)),
-                recipients::attempt.eq(1),
-            ))
+            .values(row! {
+                recipients of recipient: id, batch_id = batch, place = place,
+                to_number = recipient.to, metadata, status = RecipientStatus::Pending, attempt = 1
+            })
             .execute(conn)
             .await?;
     }

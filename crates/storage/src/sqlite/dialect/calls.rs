@@ -20,10 +20,7 @@ pub(crate) async fn append_turn(
         .filter(calls::state.eq(V(CallState::Live)))
         .filter(calls::claim_id.eq(V(claim)))
         .filter(calls::last_seq.eq(coalesce(before, calls::last_seq)))
-        .set((
-            calls::last_seq.eq(calls::last_seq + 1),
-            calls::messages_count.eq(calls::messages_count + counts),
-        ))
+        .set(row! { calls: last_seq += 1, messages_count += counts })
         .returning(calls::last_seq)
         .get_result(conn)
         .await

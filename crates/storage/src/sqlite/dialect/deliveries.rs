@@ -24,13 +24,10 @@ pub(crate) async fn insert_attempts(
 ) -> Result<()> {
     for attempt in claimed {
         diesel::insert_into(attempts::table)
-            .values((
-                attempts::id.eq(V(attempt.attempt_id)),
-                attempts::delivery_id.eq(V(attempt.delivery_id)),
-                attempts::number.eq(attempt.number),
-                attempts::at.eq(V(at)),
-                attempts::outcome.eq(V(AttemptOutcome::Begun)),
-            ))
+            .values(row! {
+                attempts of attempt: id = attempt.attempt_id, delivery_id, number, at = at,
+                outcome = AttemptOutcome::Begun
+            })
             .execute(conn)
             .await?;
     }
@@ -96,14 +93,10 @@ pub(crate) async fn finish(
     let mut exhausted = HashSet::new();
     for report in reports {
         diesel::update(attempts::table.find(V(report.attempt_id)))
-            .set((
-                attempts::at.eq(V(report.at)),
-                attempts::outcome.eq(V(report.outcome())),
-                attempts::status_code.eq(report.status_code),
-                attempts::duration_ms.eq(report.duration_ms),
-                attempts::error.eq(&report.error),
-                attempts::response_snippet.eq(&report.response_snippet),
-            ))
+            .set(row! {
+                attempts of report: at, outcome = report.outcome(), status_code, duration_ms, error,
+                response_snippet
+            })
             .execute(conn)
             .await?;
         if report.number == 0 {

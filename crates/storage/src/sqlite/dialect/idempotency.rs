@@ -12,17 +12,12 @@ pub(crate) async fn insert_key(
     kept: Duration,
 ) -> Result<usize, diesel::result::Error> {
     diesel::insert_into(keys::table)
-        .values((
-            keys::account_id.eq(V(account)),
-            keys::operation.eq(claim.operation),
-            keys::idempotency_key.eq(&claim.key),
-            keys::fingerprint.eq(&claim.answer.fingerprint),
-            keys::status.eq(claim.answer.status),
-            keys::location.eq(&claim.answer.location),
-            keys::body.eq(&claim.answer.body),
-            keys::created_at.eq(V(now)),
-            keys::expires_at.eq(V(now.plus(kept))),
-        ))
+        .values(row! {
+            keys: account_id = account, operation = claim.operation, idempotency_key = &claim.key,
+            fingerprint = &claim.answer.fingerprint, status = claim.answer.status,
+            location = &claim.answer.location, body = &claim.answer.body, created_at = now,
+            expires_at = now.plus(kept)
+        })
         .on_conflict_do_nothing()
         .execute(conn)
         .await

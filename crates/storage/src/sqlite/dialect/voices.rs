@@ -21,11 +21,7 @@ pub(crate) async fn write_voices(conn: &mut Conn, rows: &[&Voice]) -> Result<()>
             voices::owner_id.eq(&row.owner_id),
         );
         diesel::insert_into(voices::table)
-            .values((
-                voices::provider.eq(V(row.provider)),
-                voices::voice_id.eq(&row.voice_id),
-                said.clone(),
-            ))
+            .values((row! { voices of row: provider, voice_id }, said.clone()))
             .on_conflict((voices::provider, voices::voice_id))
             .do_update()
             .set(said)
