@@ -61,6 +61,26 @@ impl<T> Verdict<T> {
     }
 }
 
+/// Returns the answer unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $answer:expr) => {
+        if !$condition {
+            return Ok($answer);
+        }
+    };
+}
+
+/// The value, or returns the answer if there is none.
+macro_rules! some_or {
+    ($value:expr, $answer:expr) => {
+        match $value {
+            Some(value) => value,
+            None => return Ok($answer),
+        }
+    };
+}
+pub(crate) use {ensure, some_or};
+
 // Unit and integration tests are one binary; the latter use only the public API.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]

@@ -10,11 +10,12 @@ pub(crate) use offhook_boxed::boxed;
 pub(crate) use offhook_domain::*;
 pub(crate) use offhook_failpoints as failpoints;
 
-pub(crate) use crate::database::{Conn, Db, RunQueryDsl};
+pub(crate) use crate::Verdict::{Commit, Rollback};
+pub(crate) use crate::database::{Conn, Db, RunQueryDsl, bulk, delete};
 pub(crate) use crate::dialect::{Lock as _, dialect, queued_at, unlikely};
 pub(crate) use crate::queries::locks;
-pub(crate) use crate::queries::own::own;
-pub(crate) use crate::queries::pages::{behind, earlier};
+pub(crate) use crate::queries::own::{is_unclaimed, own};
+pub(crate) use crate::queries::pages::{When, behind, earlier, newest};
 pub(crate) use crate::records::*;
 pub(crate) use crate::schema::*;
 pub(crate) use crate::schema::{
@@ -27,6 +28,8 @@ pub(crate) use crate::schema::{
     webhook_endpoint_health as health, webhook_endpoints as endpoints,
     whatsapp_received as received, whatsapp_sent as sent, whatsapp_threads as threads,
 };
-pub(crate) use crate::sql::{self, V, row};
+pub(crate) use crate::sql::{self, V, insert, insert_new, row};
 pub(crate) use crate::store::{Answer, OnStore, keep, lease, mint, read, transact};
-pub(crate) use crate::{MasterKey, Result, Store, StoreConfig, StoreError, Verdict};
+pub(crate) use crate::{
+    MasterKey, Result, Store, StoreConfig, StoreError, Verdict, ensure, some_or,
+};

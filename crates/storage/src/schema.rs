@@ -815,33 +815,26 @@ tables! {
     }
 }
 
-joinable!(conversation_analyses -> conversations (conversation_id));
-allow_tables_to_appear_in_same_query!(conversation_analyses, conversations);
-joinable!(retention_windows -> accounts (account_id));
-joinable!(open_streams -> nodes (node_id));
-allow_tables_to_appear_in_same_query!(open_streams, nodes);
-allow_tables_to_appear_in_same_query!(whatsapp_threads, whatsapp_received);
-allow_tables_to_appear_in_same_query!(accounts, retention_windows);
-joinable!(conversations -> agents (agent_id));
 joinable!(api_keys -> accounts (account_id));
 joinable!(attempts -> deliveries (delivery_id));
+joinable!(conversation_analyses -> conversations (conversation_id));
+joinable!(conversations -> agents (agent_id));
 joinable!(deliveries -> events (event_id));
 joinable!(deliveries -> webhook_endpoints (endpoint_id));
-allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_passages);
-allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_pins);
-allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_postings);
-allow_tables_to_appear_in_same_query!(knowledge_documents, knowledge_embedded);
-allow_tables_to_appear_in_same_query!(agents, knowledge_pins);
-allow_tables_to_appear_in_same_query!(accounts, api_keys);
 joinable!(legacy_agents -> agents (agent_id));
-allow_tables_to_appear_in_same_query!(attempts, deliveries, events, webhook_endpoints);
-allow_tables_to_appear_in_same_query!(agents, agent_version_tools);
-allow_tables_to_appear_in_same_query!(account_months, accounts);
-allow_tables_to_appear_in_same_query!(agents, legacy_agents);
-allow_tables_to_appear_in_same_query!(agent_versions, legacy_agents);
-allow_tables_to_appear_in_same_query!(legacy_agents, phone_numbers);
-allow_tables_to_appear_in_same_query!(accounts, agents, agent_versions, phone_numbers);
-allow_tables_to_appear_in_same_query!(widgets, widget_origins);
-allow_tables_to_appear_in_same_query!(agents, conversations, conversation_moments);
 joinable!(members -> accounts (account_id));
-allow_tables_to_appear_in_same_query!(accounts, members);
+joinable!(open_streams -> nodes (node_id));
+joinable!(retention_windows -> accounts (account_id));
+
+allow_tables_to_appear_in_same_query! { accounts, account_months, api_keys, members, retention_windows }
+allow_tables_to_appear_in_same_query! { accounts, agents, agent_versions, legacy_agents, phone_numbers }
+allow_tables_to_appear_in_same_query! { agents, agent_version_tools }
+allow_tables_to_appear_in_same_query! { agents, conversations, conversation_analyses, conversation_moments }
+allow_tables_to_appear_in_same_query! { agents, knowledge_pins }
+allow_tables_to_appear_in_same_query! { attempts, deliveries, events, webhook_endpoints }
+allow_tables_to_appear_in_same_query! {
+    knowledge_documents, knowledge_embedded, knowledge_passages, knowledge_pins, knowledge_postings
+}
+allow_tables_to_appear_in_same_query! { open_streams, nodes }
+allow_tables_to_appear_in_same_query! { whatsapp_received, whatsapp_threads }
+allow_tables_to_appear_in_same_query! { widgets, widget_origins }

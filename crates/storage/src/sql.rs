@@ -13,23 +13,9 @@ use diesel::internal::derives::as_expression::Bound;
 use diesel::query_builder::QueryId;
 use diesel::serialize::{self, IsNull, Output, ToSql};
 use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, SqlType, Text, is_nullable};
-use offhook_domain::AnalysisStatus;
-use offhook_domain::{
-    AccountId, AgentId, AgentStatus, AttemptId, BatchId, BatchStatus, CallState, Channel, ClaimId,
-    ConversationId, ConversationStatus, CredentialId, CredentialProvider, DeliveryId, DocumentId,
-    DocumentSource, DocumentStatus, E164, EndpointId, EventId, EventType, FailureReason, FolderId,
-    KeyId, LedgerId, MemberId, NodeId, NumberProvider, PausedReason, PhoneNumberId, Plan,
-    RecipientId, RecipientStatus, Runtime, Scopes, TerminationReason, Timestamp, ToolId,
-};
-use offhook_domain::{EmailAddress, IntegrationStatus, InvitationId, MemberRole};
-use offhook_domain::{
-    InvoiceId, InvoiceStatus, LogEntryId, RequestId, ResourceId, ResourceKind, TransactionType,
-    VoiceGender, VoiceProvider, VoiceSource,
-};
-use offhook_domain::{SentStatus, WhatsAppMessageId, WhatsAppThreadId};
+use offhook_domain::*;
 
 use crate::database::{Db, RawValue, Value, micros, text};
-use crate::records::{AttemptOutcome, DeliveryState, EndpointStatus};
 
 #[derive(Debug, Clone, Copy, Default, SqlType, QueryId)]
 #[diesel(postgres_type(oid = 2950, array_oid = 2951))]
@@ -141,7 +127,7 @@ impl<ST> ToSql<Nullable<ST>, Db> for Null {
     }
 }
 
-/// Values for columns of a table, to insert or to set: `column = value`, `column = NULL`, `column += number`. A name
+/// Values for columns of a table, to insert or to set: `column = value`, `column = NULL`, `column += number`, `column -= number`. A name
 /// alone takes the value of the variable of this name, or after `of record` that of the record's field.
 macro_rules! row {
     ($table:ident: $($columns:tt)*) => {
@@ -162,6 +148,9 @@ macro_rules! row {
     (@ $table:ident $of:tt ($($done:expr,)*) $column:ident += $value:expr $(, $($rest:tt)*)?) => {
         $crate::sql::row!(@ $table $of ($($done,)* $table::$column.eq($table::$column + $value),) $($($rest)*)?)
     };
+    (@ $table:ident $of:tt ($($done:expr,)*) $column:ident -= $value:expr $(, $($rest:tt)*)?) => {
+        $crate::sql::row!(@ $table $of ($($done,)* $table::$column.eq($table::$column - $value),) $($($rest)*)?)
+    };
     (@ $table:ident () ($($done:expr,)*) $column:ident $(, $($rest:tt)*)?) => {
         $crate::sql::row!(@ $table () ($($done,)* $table::$column.eq($crate::sql::V($column)),) $($($rest)*)?)
     };
@@ -169,7 +158,28 @@ macro_rules! row {
         $crate::sql::row!(@ $table ($record) ($($done,)* $table::$column.eq($crate::sql::V(&$record.$column)),) $($($rest)*)?)
     };
 }
-pub(crate) use row;
+
+/// Inserts a [`row!`].
+macro_rules! insert {
+    ($conn:ident, $table:ident $($row:tt)*) => {
+        diesel::insert_into($table::table)
+            .values($crate::sql::row!($table $($row)*))
+            .run($conn)
+            .await
+    };
+}
+
+/// Inserts a [`row!`] unless there is one with its key, and tells whether it did.
+macro_rules! insert_new {
+    ($conn:ident, $table:ident $($row:tt)*) => {
+        diesel::insert_into($table::table)
+            .values($crate::sql::row!($table $($row)*))
+            .on_conflict_do_nothing()
+            .changes($conn)
+            .await
+    };
+}
+pub(crate) use {insert, insert_new, row};
 
 /// Maps a domain type to a column type.
 macro_rules! column {
@@ -216,23 +226,14 @@ macro_rules! id_columns {
 }
 
 id_columns! {
-    AccountId AgentId AttemptId ClaimId ConversationId DeliveryId EndpointId EventId KeyId LedgerId MemberId NodeId
-    ToolId
+    AccountId AgentId AttemptId BatchId ClaimId ConversationId CredentialId DeliveryId DocumentId EndpointId EventId
+    FolderId InvitationId InvoiceId KeyId LedgerId LogEntryId MemberId NodeId PhoneNumberId RecipientId RequestId
+    ResourceId ToolId WhatsAppMessageId WhatsAppThreadId
 }
-
-id_columns! { LogEntryId RequestId ResourceId }
 
 column! {
     Instant: Timestamp, |at| Value::Instant(at.micros()), |raw| Ok(Timestamp::from_micros(micros(raw)?))
 }
-
-id_columns! { BatchId CredentialId InvoiceId PhoneNumberId RecipientId }
-
-id_columns! { InvitationId }
-
-id_columns! { DocumentId FolderId }
-
-id_columns! { WhatsAppMessageId WhatsAppThreadId }
 
 queryable!(Instant: Timestamp);
 
@@ -250,18 +251,8 @@ macro_rules! word_columns {
 }
 
 word_columns! {
-    AgentStatus AttemptOutcome CallState Channel ConversationStatus DeliveryState E164 EndpointStatus EventType
-    FailureReason Plan Runtime Scopes TerminationReason
+    AgentStatus AnalysisStatus AttemptOutcome BatchStatus CallState Channel ConversationStatus CredentialProvider
+    DeliveryState DocumentSource DocumentStatus E164 EmailAddress EndpointStatus EventType FailureReason
+    IntegrationStatus InvoiceStatus MemberRole NumberProvider PausedReason Plan RecipientStatus ResourceKind Runtime
+    Scopes SentStatus TerminationReason TransactionType VoiceGender VoiceProvider VoiceSource
 }
-
-word_columns! { VoiceGender VoiceProvider VoiceSource }
-
-word_columns! { BatchStatus CredentialProvider NumberProvider PausedReason RecipientStatus }
-
-word_columns! { EmailAddress IntegrationStatus MemberRole }
-
-word_columns! { InvoiceStatus TransactionType }
-word_columns! { DocumentSource DocumentStatus }
-word_columns! { SentStatus }
-
-word_columns! { AnalysisStatus ResourceKind }

@@ -16,12 +16,12 @@ use diesel::query_builder::{
 };
 use diesel::result::Error::SerializationError;
 use diesel::row::{Field, PartialRow, Row, RowIndex, RowSealed};
-use diesel::serialize::{IsNull, Output, ToSql};
+use diesel::serialize::ToSql;
 use diesel::sql_types::{HasSqlType, SingleValue, TypeMetadata};
 use diesel::sqlite::Sqlite;
 use diesel_async::{AsyncConnectionCore, AsyncPgConnection};
 
-use super::value::{Kind, RawValue, Value};
+use super::value::{Kind, RawValue, Value, bound};
 
 /// The database that a statement is rendered for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -137,12 +137,7 @@ impl<'a> BindCollector<'a, Db> for Values {
         Db: HasSqlType<T>,
         U: ToSql<T, Db> + ?Sized + 'a,
     {
-        let mut output = Output::<Db>::new(Value::Null, lookup);
-        let is_null = bind.to_sql(&mut output).map_err(SerializationError)?;
-        let value = match is_null {
-            IsNull::Yes => Value::Null,
-            IsNull::No => output.into_inner(),
-        };
+        let value = bound(bind).map_err(SerializationError)?;
         self.0
             .push((<Db as HasSqlType<T>>::metadata(lookup), value));
         Ok(())

@@ -4,6 +4,7 @@
 //! statement is compiled once, for all of them.
 
 mod backend;
+mod bulk;
 mod value;
 
 use std::any::TypeId;
@@ -13,15 +14,19 @@ use std::sync::Arc;
 
 use diesel::connection::{LoadConnection, SimpleConnection as _};
 use diesel::deserialize::FromSqlRow;
+use diesel::dsl::count_star;
 use diesel::internal::derives::multiconnection::AstPassHelper as _;
 use diesel::pg::Pg;
 use diesel::query_builder::bind_collector::RawBytesBindCollector;
-use diesel::query_builder::{AsQuery, AstPass, Query, QueryBuilder as _, QueryFragment, QueryId};
+use diesel::query_builder::{
+    AsQuery, AstPass, DeleteStatement, IntoUpdateTarget, Query, QueryBuilder as _, QueryFragment,
+    QueryId,
+};
 use diesel::query_dsl::CompatibleType;
-use diesel::query_dsl::methods::LimitDsl;
+use diesel::query_dsl::methods::{LimitDsl, SelectDsl};
 use diesel::result::Error::{DeserializationError, NotFound};
 use diesel::result::QueryResult;
-use diesel::sql_types::Untyped;
+use diesel::sql_types::{BigInt, Untyped};
 use diesel::sqlite::Sqlite;
 use diesel::{Connection as _, SqliteConnection};
 use diesel_async::pooled_connection::deadpool::Object;
@@ -30,6 +35,7 @@ use futures_util::TryStreamExt as _;
 use futures_util::future::BoxFuture;
 
 pub(crate) use backend::{AnyRow, Db};
+pub(crate) use bulk::{Bulk, bulk};
 pub(crate) use value::{RawValue, Value, micros, text};
 
 pub(crate) enum Conn {
@@ -300,6 +306,22 @@ pub(crate) trait RunQueryDsl: Sized {
         counted(self.execute(conn), |_| ())
     }
 
+    /// How many rows it has.
+    fn counted<'c>(self, conn: &'c mut Conn) -> BoxFuture<'c, QueryResult<i64>>
+    where
+        Self: SelectDsl<count_star, Output: Rows<i64, BigInt>>,
+    {
+        SelectDsl::select(self, count_star()).get_result(conn)
+    }
+
+    /// Whether it has a row.
+    fn exists<'c>(self, conn: &'c mut Conn) -> BoxFuture<'c, crate::Result<bool>>
+    where
+        Self: LimitDsl<Output: AsQuery<Query: QueryFragment<Db> + QueryId>>,
+    {
+        has_rows(Statement::of(&self.limit(1).as_query(), conn.db()), conn)
+    }
+
     /// Runs it, and returns whether it changed a row.
     fn changes<'c>(self, conn: &'c mut Conn) -> BoxFuture<'c, crate::Result<bool>>
     where
@@ -310,6 +332,15 @@ pub(crate) trait RunQueryDsl: Sized {
 }
 
 impl<T> RunQueryDsl for T {}
+
+/// Deletes rows, and returns how many.
+pub(crate) fn delete<'c, T>(conn: &'c mut Conn, rows: T) -> BoxFuture<'c, QueryResult<usize>>
+where
+    T: IntoUpdateTarget,
+    DeleteStatement<T::Table, T::WhereClause>: QueryFragment<Db> + QueryId,
+{
+    diesel::delete(rows).execute(conn)
+}
 
 // The functions below depend on row types, not on statement types: there are fewer.
 
@@ -335,6 +366,21 @@ pub(crate) fn first_of<'c, U: Send + 'c, T: 'c, E: 'c, F: From<E> + 'c>(
     of: fn(Option<U>) -> Result<T, F>,
 ) -> BoxFuture<'c, Result<T, F>> {
     Box::pin(async move { of(rows.await?.into_iter().next()) })
+}
+
+pub(crate) fn has_rows(
+    statement: QueryResult<Statement>,
+    conn: &mut Conn,
+) -> BoxFuture<'_, crate::Result<bool>> {
+    Box::pin(async move {
+        let mut found = false;
+        let take = &mut |_: &AnyRow<'_, '_>| {
+            found = true;
+            Ok(())
+        };
+        conn.load(statement?, take).await?;
+        Ok(found)
+    })
 }
 
 pub(crate) fn rows<'c, U, ST>(

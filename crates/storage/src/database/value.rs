@@ -21,10 +21,16 @@ use crate::sql;
 pub struct Kind(u32, u32);
 
 impl Kind {
+    pub(super) const fn array(self) -> Self {
+        Self(self.1, 0)
+    }
+
     pub(super) fn metadata(self) -> PgTypeMetadata {
         PgTypeMetadata::new(self.0, self.1)
     }
 }
+
+type Fault = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Clone)]
 pub enum Value {
@@ -211,11 +217,45 @@ where
     ST: 'static,
 {
     fn metadata(lookup: &mut ()) -> Kind {
-        Kind(<Self as HasSqlType<ST>>::metadata(lookup).1, 0)
+        <Self as HasSqlType<ST>>::metadata(lookup).array()
     }
 }
 
-/// One dimension, as PostgreSQL's `array_recv` reads it.
+/// The value of a parameter.
+pub(super) fn bound<ST, T: ToSql<ST, Db> + ?Sized>(value: &T) -> Result<Value, Fault> {
+    let mut lookup = ();
+    let mut out = Output::<Db>::new(Value::Null, &mut lookup);
+    Ok(match value.to_sql(&mut out)? {
+        IsNull::Yes => Value::Null,
+        IsNull::No => out.into_inner(),
+    })
+}
+
+/// An array of one dimension, as PostgreSQL's `array_recv` reads it.
+pub(super) fn array(element: Kind, values: Vec<Value>) -> Result<Value, Fault> {
+    let dimensions = i32::from(!values.is_empty());
+    let values: Vec<_> = values.iter().map(Value::encoded).collect();
+    let has_null = i32::from(values.iter().any(Option::is_none));
+    let mut bytes = Vec::with_capacity(20 + values.len() * 20);
+    bytes.extend(dimensions.to_be_bytes());
+    bytes.extend(has_null.to_be_bytes());
+    bytes.extend(element.0.to_be_bytes());
+    if dimensions > 0 {
+        bytes.extend(i32::try_from(values.len())?.to_be_bytes());
+        bytes.extend(1_i32.to_be_bytes());
+    }
+    for value in values {
+        match value {
+            None => bytes.extend((-1_i32).to_be_bytes()),
+            Some(value) => {
+                bytes.extend(i32::try_from(value.len())?.to_be_bytes());
+                bytes.extend(value);
+            }
+        }
+    }
+    Ok(Value::Array(bytes))
+}
+
 impl<ST, T> ToSql<Array<ST>, Db> for Vec<T>
 where
     Db: HasSqlType<ST>,
@@ -223,36 +263,8 @@ where
     ST: 'static,
 {
     fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Db>) -> serialize::Result {
-        let element = <Db as HasSqlType<ST>>::metadata(&mut ()).0;
-        let mut values = Vec::with_capacity(self.len());
-        for value in self {
-            let mut lookup = ();
-            let mut one = Output::<Db>::new(Value::Null, &mut lookup);
-            values.push(match value.to_sql(&mut one)? {
-                IsNull::Yes => None,
-                IsNull::No => one.into_inner().encoded(),
-            });
-        }
-        let dimensions = i32::from(!self.is_empty());
-        let has_null = i32::from(values.iter().any(Option::is_none));
-        let mut bytes = Vec::with_capacity(20 + values.len() * 20);
-        bytes.extend(dimensions.to_be_bytes());
-        bytes.extend(has_null.to_be_bytes());
-        bytes.extend(element.to_be_bytes());
-        if dimensions > 0 {
-            bytes.extend(i32::try_from(values.len())?.to_be_bytes());
-            bytes.extend(1_i32.to_be_bytes());
-        }
-        for value in values {
-            match value {
-                None => bytes.extend((-1_i32).to_be_bytes()),
-                Some(value) => {
-                    bytes.extend(i32::try_from(value.len())?.to_be_bytes());
-                    bytes.extend(value);
-                }
-            }
-        }
-        out.set_value(Value::Array(bytes));
+        let values: Result<_, _> = self.iter().map(bound).collect();
+        out.set_value(array(<Db as HasSqlType<ST>>::metadata(&mut ()), values?)?);
         Ok(IsNull::No)
     }
 }

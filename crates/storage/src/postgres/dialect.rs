@@ -2,29 +2,24 @@
 
 mod about;
 mod accounts;
-mod batches;
 mod calls;
 mod deliveries;
 mod delivery_claims;
 mod idempotency;
 mod knowledge;
-mod logs;
 mod outbox;
-mod voices;
 
 use crate::prelude::*;
 
+pub(crate) use crate::queries::recipients::insert_recipients;
 pub(crate) use about::*;
 pub(crate) use accounts::*;
-pub(crate) use batches::*;
 pub(crate) use calls::*;
 pub(crate) use deliveries::*;
 pub(crate) use delivery_claims::*;
 pub(crate) use idempotency::*;
 pub(crate) use knowledge::*;
-pub(crate) use logs::*;
 pub(crate) use outbox::*;
-pub(crate) use voices::*;
 
 diesel::define_sql_function! {
     /// The current time by the database's clock, which also advances within a transaction.
@@ -74,15 +69,4 @@ pub(crate) async fn durability(conn: &mut Conn) -> Result<String> {
 
 fn column<R, T>(reports: &[R], value: impl Fn(&R) -> T) -> Vec<T> {
     reports.iter().map(value).collect()
-}
-
-/// A service-wide setting, locked until the transaction ends. `None` if it does not exist or another transaction has
-/// locked it.
-pub(crate) async fn lock_setting(conn: &mut Conn, name: &str) -> Result<Option<String>> {
-    Ok(service_settings::table
-        .find(name)
-        .select(service_settings::value)
-        .locked("FOR NO KEY UPDATE SKIP LOCKED")
-        .found(conn)
-        .await?)
 }

@@ -123,17 +123,13 @@ impl Store {
         rows: Vec<AccountVoice>,
         (at, next): (Timestamp, Timestamp),
     ) -> Answer<'_, Option<VoiceChanges>> {
-        let VoiceCredential {
-            id,
-            account,
-            provider,
-        } = credential;
+        let (id, account, provider) = (credential.id, credential.account, credential.provider);
         transact!(self, |conn| {
             // Keeps the credential from being removed meanwhile.
             locks::lock_account(conn, account).await?;
             let there = credentials::table.find(V(id)).select(credentials::id);
             if there.found::<CredentialId, _>(conn).await?.is_none() {
-                return Ok(Verdict::Rollback(None));
+                return Ok(Rollback(None));
             }
             let had = has(conn, account).await?;
             let changes = replace(conn, (account, provider), &rows).await?;
@@ -144,19 +140,18 @@ impl Store {
                 let generation: EventId = mint(at);
                 renew_generation(conn, &generation.to_string()).await?;
             }
-            Ok(Verdict::Commit(Some(changes)))
+            Ok(Commit(Some(changes)))
         })
     }
 }
 
 /// Whether the account has its own voices.
 pub(crate) async fn has(conn: &mut Conn, account: AccountId) -> Result<bool> {
-    let first: Option<String> = voices::table
+    voices::table
         .filter(voices::account_id.eq(V(account)))
         .select(voices::voice_id)
-        .found(conn)
-        .await?;
-    Ok(first.is_some())
+        .exists(conn)
+        .await
 }
 
 /// Makes the account's voices of a provider equal to `rows`. Unchanged voices are not written.
@@ -187,20 +182,14 @@ pub(crate) async fn replace(
                 .execute(conn)
                 .await?;
         }
-        diesel::insert_into(voices::table)
-            .values(row! {
-                voices of row: account_id = account, provider = provider, voice_id, voice
-            })
-            .execute(conn)
-            .await?;
+        insert! {
+            conn, voices of row: account_id = account, provider = provider, voice_id, voice
+        }?;
     }
     changes.deleted = known.len();
     for voice_id in known.into_keys() {
         delete(conn, (account, provider), &voice_id).await?;
-        diesel::insert_into(lost::table)
-            .values(row! { lost: account_id = account, provider, voice_id })
-            .execute(conn)
-            .await?;
+        insert! { conn, lost: account_id = account, provider, voice_id }?;
     }
     Ok(changes)
 }

@@ -13,14 +13,8 @@ pub(crate) async fn begin(
     actor: &str,
 ) -> Result<()> {
     let at = account.created_at;
-    diesel::insert_into(accounts::table)
-        .values(row! { accounts of account: id, name, plan, engine_module, created_at = at })
-        .execute(conn)
-        .await?;
-    diesel::insert_into(purses::table)
-        .values(row! { purses: account_id = account.id, balance = 0, reserved = 0, last_seq = 0 })
-        .execute(conn)
-        .await?;
+    insert! { conn, accounts of account: id, name, plan, engine_module, created_at = at }?;
+    insert! { conn, purses: account_id = account.id, balance = 0, reserved = 0, last_seq = 0 }?;
     if let Some(entry) = credits {
         wallets::append(conn, account.id, mint(at), entry, None).await?;
     }
@@ -83,13 +77,10 @@ impl Store {
     pub fn create_key(&self, NewApiKey { key, digest }: NewApiKey) -> Answer<'_, ()> {
         let actor = self.actor();
         keep!(self, |conn| {
-            diesel::insert_into(api_keys::table)
-                .values(row! {
-                    api_keys of key: id, account_id, name, prefix, digest = digest, scopes, read_only,
-                    monthly_credit_budget, created_at, expires_at
-                })
-                .execute(conn)
-                .await?;
+            insert! {
+                conn, api_keys of key: id, account_id, name, prefix, digest = digest, scopes,
+                read_only, monthly_credit_budget, created_at, expires_at
+            }?;
             let words = (actor.as_str(), "key.create", key.name.as_str());
             line(conn, key.account_id, words, key.created_at).await
         })
@@ -149,10 +140,8 @@ pub(crate) async fn audit(
     (actor, action, target): (&str, &str, &str),
     at: Timestamp,
 ) -> Result<()> {
-    diesel::insert_into(audit_log::table)
-        .values(row! {
-            audit_log: id = EventId::from_uuid(id), account_id = account, actor, action, target, at
-        })
-        .run(conn)
-        .await
+    insert! {
+        conn, audit_log: id = EventId::from_uuid(id), account_id = account, actor, action, target,
+        at
+    }
 }

@@ -13,21 +13,12 @@ impl Store {
         after: Option<PageKey<AgentId>>,
         limit: i64,
     ) -> Answer<'_, Vec<Agent>> {
-        let mut query = agents::table
-            .filter(agents::account_id.eq(V(account)))
-            .order((agents::created_at.desc(), agents::id.desc()))
-            .limit(limit + 1)
-            .select(Agent::as_select())
-            .into_boxed::<Db>();
-        if let Some(runtime) = filter.runtime {
-            query = query.filter(unlikely(agents::runtime.eq(V(runtime))));
-        }
-        if let Some(status) = filter.status {
-            query = query.filter(unlikely(agents::status.eq(V(status))));
-        }
-        if let Some(text) = filter.q.filter(|text| !text.is_empty()) {
-            query = query.filter(agents::name_folded.like(contains(&text)).escape('\\'));
-        }
+        let query = newest!(agents, Agent, account, limit)
+            .when_is(agents::runtime, filter.runtime)
+            .when_is(agents::status, filter.status)
+            .when(filter.q.filter(|text| !text.is_empty()), |text| {
+                agents::name_folded.like(contains(&text)).escape('\\')
+            });
         behind!(query, agents, after).read_all(self)
     }
 }

@@ -5,14 +5,11 @@ use crate::prelude::*;
 
 pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<()> {
     let agent = new.agent;
-    diesel::insert_into(agents::table)
-        .values(row! {
-            agents of agent: id, account_id, runtime, name, name_folded = new.name_folded, language,
-            status, provider_agent_id, legacy_config, head_version, published_version, created_at,
-            updated_at
-        })
-        .execute(conn)
-        .await?;
+    insert! {
+        conn, agents of agent: id, account_id, runtime, name, name_folded = new.name_folded,
+        language, status, provider_agent_id, legacy_config, head_version, published_version,
+        created_at, updated_at
+    }?;
     if let Some(config) = new.config {
         insert_version(conn, agent.id, 1, config, agent.created_at).await?;
     }
@@ -26,10 +23,7 @@ async fn insert_version(
     config: String,
     at: Timestamp,
 ) -> Result<()> {
-    diesel::insert_into(versions::table)
-        .values(row! { versions: agent_id = agent, version, config, created_at = at })
-        .run(conn)
-        .await
+    insert! { conn, versions: agent_id = agent, version, config, created_at = at }
 }
 
 pub(crate) async fn find(
@@ -53,10 +47,7 @@ pub(crate) async fn to_call(
     reference: &AgentRef,
     lines: Lines,
 ) -> Result<Option<(Agent, Option<String>, Option<E164>)>> {
-    let Lines {
-        carrier,
-        legacy_any,
-    } = lines;
+    let (carrier, legacy_any) = (lines.carrier, lines.legacy_any);
     let carried = || {
         numbers::provider
             .eq(V(carrier.unwrap_or(NumberProvider::Sip)))
@@ -119,9 +110,7 @@ async fn with_config(
     id: AgentId,
     version: Option<i32>,
 ) -> Result<Option<(Agent, Option<String>)>> {
-    let Some(agent) = find(conn, account, id).await? else {
-        return Ok(None);
-    };
+    let agent = some_or!(find(conn, account, id).await?, None);
     let config = versions::table
         .find((V(id), version.unwrap_or(agent.head_version)))
         .select(versions::config)
@@ -184,13 +173,11 @@ impl Store {
     ) -> Answer<'_, Option<(Agent, Option<String>)>> {
         transact!(self, |conn| {
             let next = change.head_version + i32::from(change.config.is_some());
-            let mut update = diesel::update(agents::table)
+            let update = diesel::update(agents::table)
                 .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
                 .filter(agents::head_version.eq(change.head_version))
-                .into_boxed();
-            if let Some((seen, _)) = change.status {
-                update = update.filter(agents::status.eq(V(seen)));
-            }
+                .into_boxed()
+                .when(change.status, |(seen, _)| agents::status.eq(V(seen)));
             let (name, folded) = change.name.unzip();
             let status = change.status.map(|(_, next)| next);
             let is_changed = update
@@ -205,9 +192,7 @@ impl Store {
                 ))
                 .changes(conn)
                 .await?;
-            if !is_changed {
-                return Ok(Verdict::Rollback(None));
-            }
+            ensure!(is_changed, Rollback(None));
             if let Some(config) = change.config {
                 insert_version(conn, id, next, config, change.at).await?;
             }
@@ -238,17 +223,13 @@ impl Store {
                 })
                 .changes(conn)
                 .await?;
-            if !is_changed {
-                return Ok(Verdict::Rollback(None));
-            }
+            ensure!(is_changed, Rollback(None));
             // This transaction has locked the agent's row, so no other can publish the version meanwhile.
-            let Some((before, _)) = version(conn, id, new.version).await? else {
-                return Ok(Verdict::Rollback(None));
-            };
+            let (before, _) = some_or!(version(conn, id, new.version).await?, Rollback(None));
             // A published version is immutable: what the first publication pinned stays.
             if before.published_at.is_none() {
                 if !tools::pin(conn, account, id, new.version, &new.tools).await? {
-                    return Ok(Verdict::Rollback(None));
+                    return Ok(Rollback(None));
                 }
                 pins::pin(conn, account, (id, new.version), new.knowledge).await?;
             }
@@ -274,9 +255,7 @@ impl Store {
         limit: i64,
     ) -> Answer<'_, Option<(Agent, Vec<AgentVersion>)>> {
         read!(self, |conn| {
-            let Some(agent) = find(conn, account, id).await? else {
-                return Ok(None);
-            };
+            let agent = some_or!(find(conn, account, id).await?, None);
             let page = versions::table
                 .filter(versions::agent_id.eq(V(id)))
                 .filter(versions::version.lt(before.unwrap_or(i32::MAX)))
@@ -298,9 +277,7 @@ impl Store {
         number: i32,
     ) -> Result<Option<(Agent, Option<(AgentVersion, String)>)>> {
         read!(self, |conn| {
-            let Some(agent) = find(conn, account, id).await? else {
-                return Ok(None);
-            };
+            let agent = some_or!(find(conn, account, id).await?, None);
             Ok(Some((agent, version(conn, id, number).await?)))
         })
         .await

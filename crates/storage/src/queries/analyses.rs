@@ -27,9 +27,7 @@ impl Store {
                 .set(agents::head_version.eq(agents::head_version))
                 .changes(conn)
                 .await?;
-            if !is_locked {
-                return Ok(Verdict::Rollback(None));
-            }
+            ensure!(is_locked, Rollback(None));
             let last: Option<(i32, AnalysisSchema)> = schemas::table
                 .filter(schemas::agent_id.eq(V(agent)))
                 .order(schemas::revision.desc())
@@ -38,9 +36,9 @@ impl Store {
                 .await?;
             let revision = match last {
                 Some((_, last)) if last.definition == definition => {
-                    return Ok(Verdict::Commit(Some(Some(last))));
+                    return Ok(Commit(Some(Some(last))));
                 }
-                None if definition.is_none() => return Ok(Verdict::Commit(Some(None))),
+                None if definition.is_none() => return Ok(Commit(Some(None))),
                 Some((revision, _)) => revision + 1,
                 None => 1,
             };
@@ -50,7 +48,7 @@ impl Store {
                 .get_result(conn)
                 .await?;
             forget_replaced(conn, agent, at).await?;
-            Ok(Verdict::Commit(Some(Some(next))))
+            Ok(Commit(Some(Some(next))))
         })
     }
 
@@ -88,15 +86,11 @@ impl Store {
             .select(analyses::conversation_id)
             .read_first(self)
             .await?;
-        if any.is_none() {
-            return Ok(None);
-        }
+        ensure!(any.is_some(), None);
         let (offset, claim) = (self.offset(), mint(now));
         transact!(self, |conn| {
             let now = dialect!(conn, lease_clock(offset))?;
-            let Some(conversation) = waiting(conn, busy, now).await? else {
-                return Ok(Verdict::Rollback(None));
-            };
+            let conversation = some_or!(waiting(conn, busy, now).await?, Rollback(None));
             let (account, agent, revision, tries): (AccountId, AgentId, i32, i32) =
                 diesel::update(analyses::table.find(V(conversation)))
                     .set(row! {
@@ -115,7 +109,7 @@ impl Store {
                 .select(schemas::definition)
                 .found(conn)
                 .await?;
-            Ok(Verdict::Commit(Some(AnalysisJob {
+            Ok(Commit(Some(AnalysisJob {
                 conversation,
                 account,
                 claim,
@@ -133,11 +127,10 @@ impl Store {
             let now = dialect!(conn, lease_clock(offset))?;
             diesel::update(analyses::table.find(V(job.conversation)))
                 .filter(analyses::claim_id.eq(V(job.claim)))
-                .set((
-                    analyses::claim_id.eq(None::<ClaimId>),
-                    analyses::lease_expires_at.eq(rest.map(|rest| now.plus(rest))),
-                    analyses::tries.eq(analyses::tries - i32::from(rest.is_none())),
-                ))
+                .set(row! {
+                    analyses: claim_id = NULL, lease_expires_at = rest.map(|rest| now.plus(rest)),
+                    tries -= i32::from(rest.is_none())
+                })
                 .run(conn)
                 .await
         })
@@ -200,9 +193,7 @@ async fn forget_replaced(conn: &mut Conn, agent: AgentId, now: Timestamp) -> Res
         .select(schemas::revision)
         .found(conn)
         .await?;
-    let Some(in_force_then) = in_force_then else {
-        return Ok(());
-    };
+    let in_force_then = some_or!(in_force_then, ());
     let waiting: Vec<i32> = analyses::table
         .filter(analyses::agent_id.eq(V(agent)))
         .filter(is_pending())

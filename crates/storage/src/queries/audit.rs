@@ -55,11 +55,9 @@ impl Store {
                 .select(log::action)
                 .found(conn)
                 .await?;
-            if known.is_some() {
-                return Ok(Verdict::Rollback(()));
-            }
+            ensure!(known.is_none(), Rollback(()));
             line(conn, account, (&actor, &action, &target), at).await?;
-            Ok(Verdict::Commit(()))
+            Ok(Commit(()))
         })
     }
 }

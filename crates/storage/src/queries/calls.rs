@@ -80,35 +80,20 @@ pub(crate) fn row(db: Db, call: &NewCall) -> impl QueryFragment<Db> + QueryId + 
 /// The statement that inserts an unclaimed conversation.
 pub(crate) fn queued(db: Db, row: Row) -> impl QueryFragment<Db> + QueryId + Send + use<> {
     diesel::insert_into(calls::table).values((
-        (
-            calls::id.eq(V(row.id)),
-            calls::account_id.eq(V(row.account_id)),
-            calls::agent_id.eq(V(row.agent_id)),
-            calls::agent_ref.eq(row.agent_ref),
-            calls::agent_version.eq(row.agent_version),
-            calls::key_id.eq(row.key_id),
-            calls::runtime.eq(V(row.runtime)),
-            calls::channel.eq(V(row.channel)),
-            // Every claimed conversation counts as a call until it has ended.
-            calls::voice.eq(true),
-            calls::state.eq(V(CallState::Queued)),
-            calls::status.eq(V(ConversationStatus::Unknown)),
-        ),
-        (
-            calls::from_number.eq(row.from),
-            calls::to_number.eq(row.to),
-            calls::customer_phone.eq(row.customer),
-            calls::metadata.eq(V(row.metadata)),
-            calls::price_millicredits.eq(row.price.millicredits_per_minute()),
-            calls::started_at.eq(V(row.at)),
-            calls::has_audio.eq(false),
-            calls::messages_count.eq(0),
-            calls::last_seq.eq(0),
-            calls::hangup_requested.eq(false),
-            calls::dialog.eq(row.dialog),
-            calls::simulated.eq(row.simulated),
-            queued_at(db, row.steady).map(|at| calls::queued_at.eq(V(at))),
-        ),
+        // Every claimed conversation counts as a call until it has ended.
+        row! {
+            calls: id = row.id, account_id = row.account_id, agent_id = row.agent_id,
+            agent_ref = row.agent_ref, agent_version = row.agent_version, key_id = row.key_id,
+            runtime = row.runtime, channel = row.channel, voice = true, state = CallState::Queued,
+            status = ConversationStatus::Unknown
+        },
+        row! {
+            calls: from_number = row.from, to_number = row.to, customer_phone = row.customer,
+            metadata = row.metadata, price_millicredits = row.price.millicredits_per_minute(),
+            started_at = row.at, has_audio = false, messages_count = 0, last_seq = 0,
+            hangup_requested = false, dialog = row.dialog, simulated = row.simulated
+        },
+        queued_at(db, row.steady).map(|at| calls::queued_at.eq(V(at))),
     ))
 }
 
@@ -122,8 +107,8 @@ impl Store {
             if let Some(claim) = &call.idempotency {
                 match idempotency::take(conn, call.account_id, claim, offset).await? {
                     Take::Owned => {}
-                    Take::Used(answer) => return Ok(Verdict::Rollback(Placed::KeyUsed(answer))),
-                    Take::InFlight => return Ok(Verdict::Rollback(Placed::KeyInFlight)),
+                    Take::Used(answer) => return Ok(Rollback(Placed::KeyUsed(answer))),
+                    Take::InFlight => return Ok(Rollback(Placed::KeyInFlight)),
                 }
             }
             let draw = Draw {
@@ -135,8 +120,8 @@ impl Store {
             };
             match wallets::hold(conn, &draw, call.reserve).await? {
                 Reserve::Held => {}
-                Reserve::WalletTooLow => return Ok(Verdict::Rollback(Placed::WalletTooLow)),
-                Reserve::BudgetTooLow => return Ok(Verdict::Rollback(Placed::BudgetTooLow)),
+                Reserve::WalletTooLow => return Ok(Rollback(Placed::WalletTooLow)),
+                Reserve::BudgetTooLow => return Ok(Rollback(Placed::BudgetTooLow)),
             }
             let endpoints = match call.event.take() {
                 Some(event) => events::emit_first(conn, &call, event).await?,
@@ -147,7 +132,7 @@ impl Store {
             };
             wallets::insert_reservation(conn, call.id, &draw, call.reserve).await?;
             failpoints::hit(failpoints::PLACE_BEFORE_COMMIT);
-            Ok(Verdict::Commit(Placed::Accepted(endpoints)))
+            Ok(Commit(Placed::Accepted(endpoints)))
         })
     }
 
@@ -215,14 +200,14 @@ impl Store {
                 .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
                 .filter(calls::claim_id.eq(V(claim)))
                 .set((
-                    calls::state.eq(V(CallState::Closing)),
-                    calls::termination_reason.eq(termination),
-                    calls::failure_reason.eq(failure),
-                    calls::ended_at.eq(V(end.ended_at)),
-                    calls::duration_seconds.eq(end.duration_seconds),
-                    calls::latency_turns.eq(latency.map(|l| l.0)),
-                    calls::latency_p50_ms.eq(latency.map(|l| l.1)),
-                    calls::latency_p95_ms.eq(latency.map(|l| l.2)),
+                    row! {
+                        calls: state = CallState::Closing, termination_reason = termination,
+                        failure_reason = failure, ended_at = end.ended_at,
+                        duration_seconds = end.duration_seconds,
+                        latency_turns = latency.map(|l| l.0),
+                        latency_p50_ms = latency.map(|l| l.1),
+                        latency_p95_ms = latency.map(|l| l.2), last_seq += 1
+                    },
                     // The call is over, so nothing needs to end it. A legacy call keeps its provider's id, by which it
                     // is recognized again.
                     calls::dialog.eq(diesel::dsl::case_when(
@@ -230,7 +215,6 @@ impl Store {
                         calls::dialog,
                     )
                     .otherwise(None::<String>)),
-                    calls::last_seq.eq(calls::last_seq + 1),
                 ))
                 .returning((
                     calls::last_seq,
@@ -241,9 +225,7 @@ impl Store {
                 ))
                 .returned(conn)
                 .await?;
-            let Some((seq, account, agent, runtime, answered_at)) = closed else {
-                return Ok(Fenced::Lost);
-            };
+            let (seq, account, agent, runtime, answered_at) = some_or!(closed, Fenced::Lost);
             moments::entered(conn, id, seq, CallState::Closing, end.ended_at).await?;
             if runtime == Runtime::Engine && answered_at.is_some() {
                 analyses::order(conn, (account, agent), id).await?;
@@ -277,14 +259,13 @@ impl Store {
                     row! {
                         calls of settlement: state, status = settlement.state.list_status(),
                         summary = &*moments::kept(&settlement.summary), credits, claim_id = NULL,
-                        lease_expires_at = NULL
+                        lease_expires_at = NULL, last_seq += 1
                     },
                     calls::voice.eq(diesel::dsl::case_when(
                         calls::channel.eq(Some(Channel::WidgetChat)),
                         false.into_sql::<Bool>(),
                     )
                     .otherwise(calls::voice)),
-                    calls::last_seq.eq(calls::last_seq + 1),
                 ))
                 .returning(Ended::as_returning())
                 .returned(conn)
@@ -329,10 +310,9 @@ pub(crate) async fn answered(
         .filter(calls::state.eq(V(CallState::Dialing)))
         .filter(calls::claim_id.eq(V(claim)))
         .set((
-            row! { calls: state = CallState::Live, answered_at = at },
+            row! { calls: state = CallState::Live, answered_at = at, last_seq += 1 },
             // An inbound call has stored its dialog already.
             dialog.map(|dialog| calls::dialog.eq(dialog)),
-            calls::last_seq.eq(calls::last_seq + 1),
         ))
         .returning(calls::last_seq)
         .returned(conn)
@@ -388,9 +368,7 @@ async fn finish(
     ended: Option<Ended>,
     settlement: Settlement,
 ) -> Result<Verdict<Option<Vec<EndpointId>>>> {
-    let Some(ended) = ended else {
-        return Ok(Verdict::Rollback(None));
-    };
+    let ended = some_or!(ended, Rollback(None));
     let Settlement { state, at, .. } = settlement;
     moments::entered(conn, id, ended.last_seq, state, at).await?;
     if ended.channel == Some(Channel::WidgetVoice) {
@@ -420,5 +398,5 @@ async fn finish(
         credits: settlement.credits,
     };
     usage::add(conn, account, day).await?;
-    Ok(Verdict::Commit(Some(endpoints)))
+    Ok(Commit(Some(endpoints)))
 }

@@ -13,12 +13,8 @@ const BATCH: i64 = 1_000;
 
 /// Cancels the open deliveries, unless there are many. An attempt in flight may still succeed, and success always wins.
 pub(crate) async fn with_the_change(conn: &mut Conn, id: EndpointId) -> Result<()> {
-    diesel::delete(resends::table.filter(resends::endpoint_id.eq(V(id))))
-        .execute(conn)
-        .await?;
-    if is_a_lot(conn, id).await? {
-        return Ok(());
-    }
+    delete(conn, resends::table.filter(resends::endpoint_id.eq(V(id)))).await?;
+    ensure!(!is_a_lot(conn, id).await?, ());
     locks::lock_open_deliveries(conn, id).await?;
     diesel::update(deliveries::table)
         .filter(deliveries::endpoint_id.eq(V(id)))
@@ -31,26 +27,20 @@ pub(crate) async fn with_the_change(conn: &mut Conn, id: EndpointId) -> Result<(
 
 /// Whether there are more open deliveries than [`AT_ONCE`].
 async fn is_a_lot(conn: &mut Conn, id: EndpointId) -> Result<bool> {
-    let one_more: Option<DeliveryId> = deliveries::table
+    deliveries::table
         .filter(deliveries::endpoint_id.eq(V(id)))
         .filter(sql::<Bool>("deliveries.state IN ('pending', 'retrying')"))
         .select(deliveries::id)
         .limit(1)
         .offset(AT_ONCE)
-        .found(conn)
-        .await?;
-    Ok(one_more.is_some())
+        .exists(conn)
+        .await
 }
 
 impl Store {
     /// The disabled endpoints that still have open deliveries.
     pub fn endpoints_to_cancel(&self) -> Answer<'_, Vec<EndpointId>> {
         read!(self, |conn| {
-            #[derive(QueryableByName)]
-            struct Left {
-                #[diesel(sql_type = crate::sql::Uuid)]
-                endpoint_id: EndpointId,
-            }
             macro_rules! left_of {
                 ($state:literal) => {
                     concat!(
@@ -61,10 +51,10 @@ impl Store {
                     )
                 };
             }
-            let mut all: Vec<Left> = diesel::sql_query(left_of!("pending")).load(conn).await?;
-            let retrying: Vec<Left> = diesel::sql_query(left_of!("retrying")).load(conn).await?;
-            all.extend(retrying);
-            let mut ids: Vec<EndpointId> = all.into_iter().map(|row| row.endpoint_id).collect();
+            let mut ids: Vec<EndpointId> = sql::<sql::Uuid>(left_of!("pending")).load(conn).await?;
+            let retrying: Vec<EndpointId> =
+                sql::<sql::Uuid>(left_of!("retrying")).load(conn).await?;
+            ids.extend(retrying);
             ids.sort_unstable();
             ids.dedup();
             Ok(ids)

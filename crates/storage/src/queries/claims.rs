@@ -35,9 +35,7 @@ impl Store {
                     .await?;
                 found.extend(next);
             }
-            if found.is_empty() {
-                return Ok(Vec::new());
-            }
+            ensure!(!found.is_empty(), Vec::new());
             Ok(accounts::table
                 .filter(accounts::id.eq_any(found.into_iter().map(V)))
                 .select(Account::as_select())
@@ -112,14 +110,12 @@ impl Store {
             let queue_now = dialect!(conn, key_clock(steady, offset))?;
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             if !locks::try_lock_account(conn, account).await? {
-                return Ok(Verdict::Rollback(Vec::new()));
+                return Ok(Rollback(Vec::new()));
             }
             let room = i64::from(live_limit)
                 .saturating_sub(live_calls(conn, account).await?)
                 .min(i64::try_from(most).unwrap_or(i64::MAX));
-            if room <= 0 {
-                return Ok(Verdict::Rollback(Vec::new()));
-            }
+            ensure!(room > 0, Rollback(Vec::new()));
             let ids: Vec<ConversationId> = calls::table
                 .filter(calls::account_id.eq(V(account)))
                 .filter(is_queued())
@@ -229,9 +225,7 @@ impl Store {
                 .limit(most)
                 .load(conn)
                 .await?;
-            if ids.is_empty() {
-                return Ok(Verdict::Rollback(Vec::new()));
-            }
+            ensure!(!ids.is_empty(), Rollback(Vec::new()));
             let mut taken = Vec::with_capacity(ids.len());
             for id in locks::skip_locked_calls(conn, ids).await? {
                 let claim: ClaimId = mint(now);
@@ -294,7 +288,6 @@ pub(crate) async fn live_calls(conn: &mut Conn, account: AccountId) -> Result<i6
     Ok(calls::table
         .filter(calls::account_id.eq(V(account)))
         .filter(is_claimed())
-        .count()
-        .get_result(conn)
+        .counted(conn)
         .await?)
 }

@@ -109,9 +109,7 @@ impl Store {
             };
             let ids: Vec<ConversationId> = found.into_iter().filter_map(as_seen).collect();
             // With an empty list, a database would scan the whole table for nothing.
-            if ids.is_empty() {
-                return Ok(());
-            }
+            ensure!(!ids.is_empty(), ());
             let told: Vec<EventId> = events::table
                 .filter(events::conversation_id.eq_any(ids.iter().copied().map(V)))
                 .select(events::id)
@@ -125,9 +123,7 @@ impl Store {
             macro_rules! delete {
                 ($table:ident, $column:ident, $ids:expr) => {
                     let of = $ids.iter().copied().map(V);
-                    diesel::delete($table::table.filter($table::$column.eq_any(of)))
-                        .execute(conn)
-                        .await?;
+                    delete(conn, $table::table.filter($table::$column.eq_any(of))).await?;
                 };
             }
             delete!(tries, conversation_id, ids);
@@ -151,11 +147,7 @@ impl Store {
 
 /// Records an account's window.
 async fn note(conn: &mut Conn, window: RetentionWindow) -> Result<()> {
-    let noted = (
-        windows::days.eq(window.days),
-        windows::held_days.eq(window.held_days),
-        windows::held_until.eq(window.held_until),
-    );
+    let noted = row! { windows of window: days, held_days, held_until };
     diesel::insert_into(windows::table)
         .values((windows::account_id.eq(V(window.account_id)), noted))
         .on_conflict(windows::account_id)

@@ -30,21 +30,16 @@ impl Store {
                 if filter.voice_only {
                     query = query.filter(calls::voice);
                 }
-                if let Some(since) = filter.since {
-                    query = query.filter(calls::started_at.ge(V(since)));
-                }
-                if let Some(until) = earlier(filter.until, after) {
-                    query = query.filter(calls::started_at.le(V(until)));
-                }
-                if let Some((at, id)) = after {
-                    query = query.filter(calls::started_at.lt(V(at)).or(calls::id.lt(V(id))));
-                }
-                if let Some(agent) = filter.agent {
-                    query = query.filter(unlikely(calls::agent_id.eq(V(agent))));
-                }
-                if let Some(status) = filter.status {
-                    query = query.filter(unlikely(calls::status.eq(V(status))));
-                }
+                query = query
+                    .when(filter.since, |since| calls::started_at.ge(V(since)))
+                    .when(earlier(filter.until, after), |until| {
+                        calls::started_at.le(V(until))
+                    })
+                    .when(after, |(at, id)| {
+                        calls::started_at.lt(V(at)).or(calls::id.lt(V(id)))
+                    })
+                    .when_is(calls::agent_id, filter.agent)
+                    .when_is(calls::status, filter.status);
                 query = match filter.channel {
                     None => query,
                     Some(Channel::Unknown) => query.filter(unlikely(calls::channel.is_null())),
@@ -151,14 +146,12 @@ async fn find(
     id: ConversationId,
     since: Option<Timestamp>,
 ) -> Result<Option<ConversationView>> {
-    let mut query = calls::table
+    let query = calls::table
         .inner_join(agents::table)
         .filter(calls::id.eq(V(id)).and(calls::account_id.eq(V(account))))
         .select(ConversationView::as_select())
-        .into_boxed::<Db>();
-    if let Some(since) = since {
-        query = query.filter(calls::started_at.ge(V(since)));
-    }
+        .into_boxed::<Db>()
+        .when(since, |since| calls::started_at.ge(V(since)));
     Ok(query.found(conn).await?)
 }
 

@@ -3,6 +3,15 @@
 use super::{account_voices, audit::line, voices::renew_generation};
 use crate::prelude::*;
 
+/// The account's credential at a provider.
+macro_rules! of {
+    ($account:expr, $provider:expr) => {
+        credentials::table
+            .filter(credentials::account_id.eq(V($account)))
+            .filter(credentials::provider.eq(V($provider)))
+    };
+}
+
 #[boxed]
 impl Store {
     /// Seals and stores a credential. It replaces the account's previous one for this provider.
@@ -18,9 +27,7 @@ impl Store {
         let actor = self.actor();
         keep!(self, |conn| {
             locks::lock_account(conn, account).await?;
-            let created: Option<Timestamp> = diesel::delete(credentials::table)
-                .filter(credentials::account_id.eq(V(account)))
-                .filter(credentials::provider.eq(V(provider)))
+            let created: Option<Timestamp> = diesel::delete(of!(account, provider))
                 .returning(credentials::created_at)
                 .returned(conn)
                 .await?;
@@ -48,9 +55,7 @@ impl Store {
         why: &str,
     ) -> Answer<'_, ()> {
         let why = why.to_owned();
-        diesel::update(credentials::table)
-            .filter(credentials::account_id.eq(V(account)))
-            .filter(credentials::provider.eq(V(provider)))
+        diesel::update(of!(account, provider))
             .filter(credentials::updated_at.le(V(began)))
             .set(row! { credentials: asked_at = began, last_error = why })
             .commit(self)
@@ -67,15 +72,11 @@ impl Store {
         transact!(self, |conn| {
             // Locked, so that a synchronization cannot write its voices afterwards.
             locks::lock_account(conn, account).await?;
-            let removed: Option<Credential> = diesel::delete(credentials::table)
-                .filter(credentials::account_id.eq(V(account)))
-                .filter(credentials::provider.eq(V(provider)))
+            let removed: Option<Credential> = diesel::delete(of!(account, provider))
                 .returning(Credential::as_returning())
                 .returned(conn)
                 .await?;
-            if removed.is_none() {
-                return Ok(Verdict::Rollback(None));
-            }
+            ensure!(removed.is_some(), Rollback(None));
             if let Some(provider) = provider.voices()
                 && account_voices::has(conn, account).await?
             {
@@ -89,7 +90,7 @@ impl Store {
                 provider.as_str(),
             );
             line(conn, account, words, at).await?;
-            Ok(Verdict::Commit(removed))
+            Ok(Commit(removed))
         })
     }
 
@@ -99,9 +100,7 @@ impl Store {
         account: AccountId,
         provider: CredentialProvider,
     ) -> Result<Option<String>> {
-        let found: Option<(CredentialId, Vec<u8>)> = credentials::table
-            .filter(credentials::account_id.eq(V(account)))
-            .filter(credentials::provider.eq(V(provider)))
+        let found: Option<(CredentialId, Vec<u8>)> = of!(account, provider)
             .select((credentials::id, credentials::sealed))
             .read_first(self)
             .await?;
@@ -121,16 +120,12 @@ impl Store {
 
     /// Whether any account's synchronization of legacy agents is due.
     pub fn has_due_syncs(&self, now: Timestamp) -> Answer<'_, bool> {
-        read!(self, |conn| {
-            let due: Option<CredentialId> = credentials::table
-                .filter(credentials::provider.eq(V(CredentialProvider::Legacy)))
-                .filter(credentials::next_sync_at.le(V(now)))
-                .order(credentials::next_sync_at)
-                .select(credentials::id)
-                .found(conn)
-                .await?;
-            Ok(due.is_some())
-        })
+        credentials::table
+            .filter(credentials::provider.eq(V(CredentialProvider::Legacy)))
+            .filter(credentials::next_sync_at.le(V(now)))
+            .order(credentials::next_sync_at)
+            .select(credentials::id)
+            .read_exists(self)
     }
 }
 
@@ -169,9 +164,7 @@ pub(crate) async fn answered(
     (account, provider): (AccountId, CredentialProvider),
     (began, next): (Timestamp, Timestamp),
 ) -> Result<()> {
-    diesel::update(credentials::table)
-        .filter(credentials::account_id.eq(V(account)))
-        .filter(credentials::provider.eq(V(provider)))
+    diesel::update(of!(account, provider))
         .filter(credentials::updated_at.le(V(began)))
         .set(row! { credentials: next_sync_at = next, asked_at = began, last_error = NULL })
         .run(conn)

@@ -41,22 +41,14 @@ fn shown(
 ) -> deliveries::BoxedQuery<'static, Db> {
     let mut query = deliveries::table
         .filter(deliveries::account_id.eq(V(account)))
-        .into_boxed::<Db>();
-    if let Some(state) = filter.state {
-        query = query.filter(unlikely(deliveries::state.eq(V(state))));
-    }
-    if let Some(kind) = kind {
-        query = query.filter(unlikely(deliveries::event_type.eq(V(kind))));
-    }
-    if let Some(endpoint) = filter.endpoint {
-        query = query.filter(unlikely(deliveries::endpoint_id.eq(V(endpoint))));
-    }
-    if let Some(since) = filter.since {
-        query = query.filter(deliveries::created_at.ge(V(since)));
-    }
-    if let Some(until) = earlier(filter.until, after) {
-        query = query.filter(deliveries::created_at.le(V(until)));
-    }
+        .into_boxed::<Db>()
+        .when_is(deliveries::state, filter.state)
+        .when_is(deliveries::event_type, kind)
+        .when_is(deliveries::endpoint_id, filter.endpoint)
+        .when(filter.since, |since| deliveries::created_at.ge(V(since)))
+        .when(earlier(filter.until, after), |until| {
+            deliveries::created_at.le(V(until))
+        });
     if let Some((at, id)) = after {
         let behind = deliveries::created_at.lt(V(at));
         query = query.filter(behind.or(deliveries::id.lt(V(id))));
@@ -216,9 +208,9 @@ impl Store {
     ) -> Answer<'_, Resent> {
         transact!(self, |conn| {
             match endpoint_status(conn, account, endpoint).await? {
-                None => return Ok(Verdict::Rollback(Resent::Absent)),
+                None => return Ok(Rollback(Resent::Absent)),
                 Some(EndpointStatus::Disabled) => {
-                    return Ok(Verdict::Rollback(Resent::EndpointDisabled));
+                    return Ok(Rollback(Resent::EndpointDisabled));
                 }
                 Some(EndpointStatus::Enabled) => {}
             }
@@ -227,8 +219,8 @@ impl Store {
             let rows = vec![(id, endpoint, DeliveryState::Pending, None)];
             outbox::insert_deliveries(conn, account, of, rows, at).await?;
             Ok(match story(conn, account, id).await? {
-                Some(story) => Verdict::Commit(Resent::Asked(story.delivery)),
-                None => Verdict::Rollback(Resent::Absent),
+                Some(story) => Commit(Resent::Asked(story.delivery)),
+                None => Rollback(Resent::Absent),
             })
         })
     }
@@ -241,26 +233,18 @@ impl Store {
         at: Timestamp,
     ) -> Answer<'_, Resent> {
         transact!(self, |conn| {
-            let Some(story) = story(conn, account, id).await? else {
-                return Ok(Verdict::Rollback(Resent::Absent));
-            };
+            let story = some_or!(story(conn, account, id).await?, Rollback(Resent::Absent));
             let endpoint = story.delivery.endpoint_id;
             let status = endpoint_status(conn, account, endpoint).await?;
             if status != Some(EndpointStatus::Enabled) {
-                return Ok(Verdict::Rollback(Resent::EndpointDisabled));
+                return Ok(Rollback(Resent::EndpointDisabled));
             }
-            if story.payload.is_none() {
-                return Ok(Verdict::Rollback(Resent::BodyGone));
-            }
-            diesel::insert_into(resends::table)
-                .values(row! {
-                    resends: delivery_id = id, endpoint_id = endpoint, bulk = false,
-                    requested_at = at
-                })
-                .on_conflict_do_nothing()
-                .execute(conn)
-                .await?;
-            Ok(Verdict::Commit(Resent::Asked(story.delivery)))
+            ensure!(story.payload.is_some(), Rollback(Resent::BodyGone));
+            insert_new! {
+                conn, resends: delivery_id = id, endpoint_id = endpoint, bulk = false,
+                requested_at = at
+            }?;
+            Ok(Commit(Resent::Asked(story.delivery)))
         })
     }
 
@@ -274,9 +258,9 @@ impl Store {
     ) -> Answer<'_, Recovered> {
         transact!(self, |conn| {
             match endpoint_status(conn, account, endpoint).await? {
-                None => return Ok(Verdict::Rollback(Recovered::Absent)),
+                None => return Ok(Rollback(Recovered::Absent)),
                 Some(EndpointStatus::Disabled) => {
-                    return Ok(Verdict::Rollback(Recovered::EndpointDisabled));
+                    return Ok(Rollback(Recovered::EndpointDisabled));
                 }
                 Some(EndpointStatus::Enabled) => {}
             }
@@ -308,7 +292,7 @@ impl Store {
                 ));
             let asked = UnlessThere(asked).execute(conn).await?;
             let asked = i64::try_from(asked).unwrap_or(i64::MAX);
-            Ok(Verdict::Commit(Recovered::Asked(asked)))
+            Ok(Commit(Recovered::Asked(asked)))
         })
     }
 }

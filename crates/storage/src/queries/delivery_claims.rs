@@ -93,15 +93,16 @@ impl Store {
             let by_hand = load(conn, by_hand, claim).await?;
             let all = scheduled.into_iter().chain(by_hand);
             let attempts: Vec<ClaimedAttempt> = all.map(|(attempt, _)| attempt).collect();
-            if attempts.is_empty() {
-                return Ok((attempts, Vec::new()));
-            }
+            ensure!(!attempts.is_empty(), (attempts, Vec::new()));
             let mut endpoints: Vec<EndpointId> =
                 attempts.iter().map(|one| one.endpoint_id).collect();
             endpoints.sort_unstable();
             endpoints.dedup();
             let sealed = signing(conn, &endpoints, now).await?;
-            dialect!(conn, insert_attempts(&attempts, now))?;
+            bulk! {
+                conn, "attempts" "", attempts of one in &attempts; id = one.attempt_id, delivery_id,
+                number, at = now, outcome = AttemptOutcome::Begun
+            }?;
             Ok((attempts, sealed))
         })
         .await?;
@@ -148,9 +149,7 @@ async fn take(
         }
         taken.push((id, number, candidate.due));
     }
-    if taken.is_empty() {
-        return Ok(taken);
-    }
+    ensure!(!taken.is_empty(), taken);
     diesel::update(deliveries::table)
         .filter(deliveries::id.eq_any(taken.iter().map(|(id, ..)| V(*id))))
         .set(row! { deliveries: claim_id = claim.id, lease_expires_at = claim.lease })
@@ -177,11 +176,7 @@ async fn postpone(conn: &mut Conn, id: DeliveryId, next: Timestamp) -> Result<()
 async fn take_resends(conn: &mut Conn, slot: ClaimSlots, claim: Claim) -> Result<Vec<Taken>> {
     let candidates: Vec<(DeliveryId, Option<ClaimId>, Timestamp)> = resends::table
         .filter(resends::endpoint_id.eq(V(slot.endpoint)))
-        .filter(
-            resends::claim_id
-                .is_null()
-                .or(resends::lease_expires_at.lt(Some(claim.judged_at))),
-        )
+        .filter(is_unclaimed!(resends, claim.judged_at))
         .order((resends::bulk, resends::requested_at))
         .limit(i64::try_from(slot.resends).unwrap_or(i64::MAX))
         .select((
@@ -221,22 +216,15 @@ async fn abandon_resend(conn: &mut Conn, id: DeliveryId, requested_at: Timestamp
     let abandoned: i64 = attempts::table
         .filter(by_hand)
         .filter(attempts::outcome.eq(V(AttemptOutcome::Abandoned)))
-        .count()
-        .get_result(conn)
+        .counted(conn)
         .await?;
-    if abandoned < i64::from(ABANDONED_AT_MOST) {
-        return Ok(false);
-    }
-    diesel::delete(resends::table.find(V(id)))
-        .execute(conn)
-        .await?;
+    ensure!(abandoned >= i64::from(ABANDONED_AT_MOST), false);
+    delete(conn, resends::table.find(V(id))).await?;
     Ok(true)
 }
 
 async fn load(conn: &mut Conn, taken: Vec<Taken>, claim: Claim) -> Result<Vec<Work>> {
-    if taken.is_empty() {
-        return Ok(Vec::new());
-    }
+    ensure!(!taken.is_empty(), Vec::new());
     type Row = (
         DeliveryId,
         EndpointId,

@@ -140,11 +140,7 @@ impl Store {
         read!(self, |conn| {
             let judged_at = dialect!(conn, lease_clock(offset))?;
             Ok(resends::table
-                .filter(
-                    resends::claim_id
-                        .is_null()
-                        .or(resends::lease_expires_at.lt(Some(judged_at))),
-                )
+                .filter(is_unclaimed!(resends, judged_at))
                 .select(resends::endpoint_id)
                 .distinct()
                 .load(conn)

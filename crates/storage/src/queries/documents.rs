@@ -59,18 +59,15 @@ impl Store {
             if let Some(folder) = document.folder_id {
                 let account = document.account_id;
                 if !folders::count_in(conn, account, folder, 1).await? {
-                    return Ok(Verdict::Rollback(false));
+                    return Ok(Rollback(false));
                 }
             }
-            diesel::insert_into(documents::table)
-                .values(row! {
-                    documents of document: id, account_id, folder_id, name,
-                    name_folded = new.name_folded, source, mime_type, url, size_bytes, content_hash,
-                    chunks_count, status, tries = 0, created_at, updated_at
-                })
-                .execute(conn)
-                .await?;
-            Ok(Verdict::Commit(true))
+            insert! {
+                conn, documents of document: id, account_id, folder_id, name,
+                name_folded = new.name_folded, source, mime_type, url, size_bytes, content_hash,
+                chunks_count, status, tries = 0, created_at, updated_at
+            }?;
+            Ok(Commit(true))
         })
     }
 
@@ -88,20 +85,13 @@ impl Store {
         after: Option<PageKey<DocumentId>>,
         limit: i64,
     ) -> Answer<'_, Vec<Document>> {
-        let mut query = documents::table
-            .filter(documents::account_id.eq(V(account)))
-            .order((documents::created_at.desc(), documents::id.desc()))
-            .limit(limit + 1)
-            .select(Document::as_select())
-            .into_boxed::<Db>();
+        let mut query = newest!(documents, Document, account, limit);
         query = match filter.folder {
             Some(Some(folder)) => query.filter(unlikely(documents::folder_id.eq(Some(folder)))),
             Some(None) => query.filter(documents::folder_id.is_null()),
             None => query,
         };
-        if let Some(status) = filter.status {
-            query = query.filter(unlikely(documents::status.eq(V(status))));
-        }
+        query = query.when_is(documents::status, filter.status);
         if let Some(text) = filter.q.as_deref().filter(|text| !text.is_empty()) {
             let name = documents::name_folded;
             query = query.filter(name.like(contains(text)).escape('\\'));
@@ -120,7 +110,7 @@ impl Store {
         transact!(self, |conn| {
             locks::lock_account(conn, account).await?;
             let Some(before) = hold(conn, account, id).await? else {
-                return Ok(Verdict::Rollback(DocumentChanged::Absent));
+                return Ok(Rollback(DocumentChanged::Absent));
             };
             if let Some(after) = change.folder
                 && after != before
@@ -128,7 +118,7 @@ impl Store {
                 if let Some(after) = after
                     && !folders::count_in(conn, account, after, 1).await?
                 {
-                    return Ok(Verdict::Rollback(DocumentChanged::NoFolder));
+                    return Ok(Rollback(DocumentChanged::NoFolder));
                 }
                 if let Some(before) = before {
                     folders::count_in(conn, account, before, -1).await?;
@@ -145,7 +135,7 @@ impl Store {
                 .execute(conn)
                 .await?;
             let changed = find(conn, account, id).await?;
-            Ok(Verdict::Commit(
+            Ok(Commit(
                 changed.map_or(DocumentChanged::Absent, DocumentChanged::Done),
             ))
         })
@@ -162,29 +152,20 @@ impl Store {
         transact!(self, |conn| {
             locks::lock_account(conn, account).await?;
             // From here on no publication can pin it.
-            let Some(folder) = hold(conn, account, id).await? else {
-                return Ok(Verdict::Rollback(None));
-            };
+            let folder = some_or!(hold(conn, account, id).await?, Rollback(None));
             if let Some(folder) = folder {
                 folders::count_in(conn, account, folder, -1).await?;
             }
             let agents = pins::agents(conn, account, id).await?;
             pins::forget(conn, id).await?;
             embeddings::forget(conn, id).await?;
-            diesel::delete(uploads::table.find(V(id)))
-                .execute(conn)
-                .await?;
+            delete(conn, uploads::table.find(V(id))).await?;
             diesel::delete(passages::table.filter(passages::document_id.eq(V(id))))
                 .execute(conn)
                 .await?;
-            diesel::delete(documents::table.find(V(id)))
-                .execute(conn)
-                .await?;
-            diesel::insert_into(gone::table)
-                .values(row! { gone: document_id = id, account_id = account, deleted_at = at })
-                .execute(conn)
-                .await?;
-            Ok(Verdict::Commit(Some(agents)))
+            delete(conn, documents::table.find(V(id))).await?;
+            insert! { conn, gone: document_id = id, account_id = account, deleted_at = at }?;
+            Ok(Commit(Some(agents)))
         })
     }
 

@@ -24,9 +24,7 @@ pub(crate) async fn order(
         })
         .changes(conn)
         .await?;
-    if changed {
-        return Ok(());
-    }
+    ensure!(!changed, ());
     diesel::insert_into(jobs::table)
         .values(row! { jobs: document_id = document, account_id = account, model, tries = 0 })
         .on_conflict(jobs::document_id)
@@ -49,9 +47,7 @@ async fn renew(conn: &mut Conn, job: EmbeddingJob, offset: i64) -> Result<bool> 
 
 /// Deletes all vectors and jobs of a document. The job goes first, because a worker on it locks that row.
 pub(crate) async fn forget(conn: &mut Conn, document: DocumentId) -> Result<()> {
-    diesel::delete(jobs::table.find(V(document)))
-        .execute(conn)
-        .await?;
+    delete(conn, jobs::table.find(V(document))).await?;
     diesel::delete(embeddings::table.filter(embeddings::document_id.eq(V(document))))
         .execute(conn)
         .await?;
@@ -91,9 +87,7 @@ impl Store {
             })
             .map(|(id, account, ..)| (id, account))
             .collect();
-        if wanted.is_empty() {
-            return Ok(last);
-        }
+        ensure!(!wanted.is_empty(), last);
         let model = model.to_owned();
         keep!(self, |conn| {
             // In id order, so that two processes never deadlock.
@@ -116,11 +110,7 @@ impl Store {
                     .filter(jobs::account_id.eq(V(account)))
                     // Written out, so that the databases see that the partial index applies.
                     .filter(sql::<Bool>("knowledge_embedding_jobs.tries < 3"))
-                    .filter(
-                        jobs::claim_id
-                            .is_null()
-                            .or(jobs::lease_expires_at.lt(Some(now))),
-                    )
+                    .filter(is_unclaimed!(jobs, now))
                     .order(jobs::document_id)
                     .select(jobs::document_id)
                     .locked("FOR UPDATE SKIP LOCKED");
@@ -135,14 +125,14 @@ impl Store {
                     .returning(jobs::tries)
                     .get_result(conn)
                     .await?;
-                return Ok(Verdict::Commit(Some(EmbeddingJob {
+                return Ok(Commit(Some(EmbeddingJob {
                     document,
                     account,
                     claim,
                     tries,
                 })));
             }
-            Ok(Verdict::Rollback(None))
+            Ok(Rollback(None))
         })
     }
 
@@ -177,19 +167,12 @@ impl Store {
     ) -> Answer<'_, Fenced> {
         let (offset, model) = (self.offset(), model.to_owned());
         transact!(self, |conn| {
-            if !renew(conn, job, offset).await? {
-                return Ok(Verdict::Rollback(Fenced::Lost));
-            }
-            let values = (
-                embeddings::dimension.eq(vectors.dimension),
-                embeddings::vectors.eq(vectors.vectors),
-            );
+            ensure!(renew(conn, job, offset).await?, Rollback(Fenced::Lost));
+            let values = row! { embeddings of vectors: dimension, vectors };
             diesel::insert_into(embeddings::table)
                 .values((
-                    embeddings::document_id.eq(V(vectors.document)),
-                    embeddings::model.eq(model),
-                    embeddings::ordinal.eq(vectors.ordinal),
-                    values.clone(),
+                    row! { embeddings of vectors: document_id = vectors.document, model = model, ordinal },
+                    values,
                 ))
                 .on_conflict((
                     embeddings::document_id,
@@ -200,7 +183,7 @@ impl Store {
                 .set(values)
                 .execute(conn)
                 .await?;
-            Ok(Verdict::Commit(Fenced::Done))
+            Ok(Commit(Fenced::Done))
         })
     }
 
@@ -228,9 +211,7 @@ impl Store {
     ) -> Answer<'_, Fenced> {
         let (offset, model) = (self.offset(), model.to_owned());
         transact!(self, |conn| {
-            if !renew(conn, job, offset).await? {
-                return Ok(Verdict::Rollback(Fenced::Lost));
-            }
+            ensure!(renew(conn, job, offset).await?, Rollback(Fenced::Lost));
             diesel::delete(embeddings::table)
                 .filter(embeddings::document_id.eq(V(job.document)))
                 .filter(embeddings::model.ne(&model))
@@ -247,10 +228,8 @@ impl Store {
                 .set(values)
                 .execute(conn)
                 .await?;
-            diesel::delete(jobs::table.find(V(job.document)))
-                .execute(conn)
-                .await?;
-            Ok(Verdict::Commit(Fenced::Done))
+            delete(conn, jobs::table.find(V(job.document))).await?;
+            Ok(Commit(Fenced::Done))
         })
     }
 
@@ -263,13 +242,11 @@ impl Store {
         limit: i64,
     ) -> Answer<'_, Vec<EmbeddedDocument>> {
         let model = model.to_owned();
-        let mut query = embedded::table
+        let query = embedded::table
             .filter(embedded::account_id.eq(V(account)))
             .filter(embedded::model.eq(model))
-            .into_boxed::<Db>();
-        if let Some(before) = before {
-            query = query.filter(embedded::document_id.lt(V(before)));
-        }
+            .into_boxed::<Db>()
+            .when(before, |before| embedded::document_id.lt(V(before)));
         query
             .order(embedded::document_id.desc())
             .limit(limit)
@@ -315,14 +292,9 @@ impl Store {
             Ok(EmbeddingState {
                 embedded: embedded::table
                     .filter(embedded::model.eq(&model))
-                    .count()
-                    .get_result(conn)
+                    .counted(conn)
                     .await?,
-                waiting: of_model()
-                    .filter(jobs::tries.lt(3))
-                    .count()
-                    .get_result(conn)
-                    .await?,
+                waiting: of_model().filter(jobs::tries.lt(3)).counted(conn).await?,
                 given_up: of_model()
                     .filter(jobs::tries.ge(3))
                     .order(jobs::document_id)

@@ -11,18 +11,12 @@ async fn deliveries_to(
     after: Option<DeliveryId>,
     limit: i64,
 ) -> Result<Vec<Delivery>> {
-    let mut query = deliveries::table
+    let query = deliveries::table
         .filter(deliveries::endpoint_id.eq(V(endpoint)))
-        .into_boxed::<Db>();
-    if let Some(state) = filter.state {
-        query = query.filter(unlikely(deliveries::state.eq(V(state))));
-    }
-    if let Some(kind) = filter.kind {
-        query = query.filter(unlikely(deliveries::event_type.eq(V(kind))));
-    }
-    if let Some(after) = after {
-        query = query.filter(deliveries::id.lt(V(after)));
-    }
+        .into_boxed::<Db>()
+        .when_is(deliveries::state, filter.state)
+        .when_is(deliveries::event_type, filter.kind)
+        .when(after, |after| deliveries::id.lt(V(after)));
     Ok(query
         .order(deliveries::id.desc())
         .limit(limit)

@@ -23,13 +23,10 @@ async fn insert_secret(
     secret: SealedSecret,
     at: Timestamp,
 ) -> Result<()> {
-    diesel::insert_into(secrets::table)
-        .values(row! {
-            secrets of secret: id = secret.row, endpoint_id = endpoint, prefix, sealed,
-            created_at = at
-        })
-        .run(conn)
-        .await
+    insert! {
+        conn, secrets of secret: id = secret.row, endpoint_id = endpoint, prefix, sealed,
+        created_at = at
+    }
 }
 
 async fn find(conn: &mut Conn, account: AccountId, id: EndpointId) -> Result<Option<EndpointView>> {
@@ -44,9 +41,7 @@ async fn find(conn: &mut Conn, account: AccountId, id: EndpointId) -> Result<Opt
 }
 
 async fn with_prefixes(conn: &mut Conn, endpoints: Vec<Endpoint>) -> Result<Vec<EndpointView>> {
-    if endpoints.is_empty() {
-        return Ok(Vec::new());
-    }
+    ensure!(!endpoints.is_empty(), Vec::new());
     let prefixes: Vec<(EndpointId, String)> = secrets::table
         .filter(secrets::endpoint_id.eq_any(endpoints.iter().map(|endpoint| V(endpoint.id))))
         .filter(secrets::expires_at.is_null())
@@ -107,21 +102,15 @@ impl Store {
             let made: i64 = endpoints::table
                 .filter(endpoints::account_id.eq(V(account)))
                 .filter(endpoints::deleted_at.is_null())
-                .count()
-                .get_result(conn)
+                .counted(conn)
                 .await?;
-            if made >= most {
-                return Ok(Verdict::Rollback(false));
-            }
-            diesel::insert_into(endpoints::table)
-                .values(row! {
-                    endpoints of endpoint: id = id, account_id = account, url, description, status,
-                    created_at = at, updated_at
-                })
-                .execute(conn)
-                .await?;
+            ensure!(made < most, Rollback(false));
+            insert! {
+                conn, endpoints of endpoint: id = id, account_id = account, url, description,
+                status, created_at = at, updated_at
+            }?;
             insert_secret(conn, id, secret, at).await?;
-            Ok(Verdict::Commit(true))
+            Ok(Commit(true))
         })
         .await
     }
@@ -147,13 +136,8 @@ impl Store {
         limit: i64,
     ) -> Answer<'_, Vec<EndpointView>> {
         read!(self, |conn| {
-            let query = endpoints::table
-                .filter(endpoints::account_id.eq(V(account)))
-                .filter(endpoints::deleted_at.is_null())
-                .order((endpoints::created_at.desc(), endpoints::id.desc()))
-                .limit(limit + 1)
-                .select(Endpoint::as_select())
-                .into_boxed::<Db>();
+            let query = newest!(endpoints, Endpoint, account, limit)
+                .filter(endpoints::deleted_at.is_null());
             let page = behind!(query, endpoints, after).load(conn).await?;
             with_prefixes(conn, page).await
         })
@@ -202,15 +186,13 @@ impl Store {
                 ))
                 .changes(conn)
                 .await?;
-            if !is_changed {
-                return Ok(Verdict::Rollback(None));
-            }
+            ensure!(is_changed, Rollback(None));
             match status {
                 Some(EndpointStatus::Disabled) => cancelling::with_the_change(conn, id).await?,
                 Some(EndpointStatus::Enabled) => health::reset(conn, id).await?,
                 None => {}
             }
-            Ok(Verdict::Commit(find(conn, account, id).await?))
+            Ok(Commit(find(conn, account, id).await?))
         })
     }
 
@@ -232,9 +214,7 @@ impl Store {
                 .await?;
             if is_deleted {
                 cancelling::with_the_change(conn, id).await?;
-                diesel::delete(secrets::table.filter(secrets::endpoint_id.eq(V(id))))
-                    .execute(conn)
-                    .await?;
+                delete(conn, secrets::table.filter(secrets::endpoint_id.eq(V(id)))).await?;
             }
             Ok(is_deleted)
         })
@@ -265,9 +245,7 @@ impl Store {
                 .set(endpoints::updated_at.eq(V(now)))
                 .changes(conn)
                 .await?;
-            if !is_changed {
-                return Ok(Verdict::Rollback(None));
-            }
+            ensure!(is_changed, Rollback(None));
             let of_endpoint = || secrets::table.filter(secrets::endpoint_id.eq(V(id)));
             diesel::delete(of_endpoint().filter(secrets::expires_at.le(Some(now))))
                 .execute(conn)
@@ -292,11 +270,9 @@ impl Store {
                 .await?;
             let surplus: Vec<_> = newest_first.into_iter().skip(OVERLAPPING).map(V).collect();
             if !surplus.is_empty() {
-                diesel::delete(secrets::table.filter(secrets::id.eq_any(surplus)))
-                    .execute(conn)
-                    .await?;
+                delete(conn, secrets::table.filter(secrets::id.eq_any(surplus))).await?;
             }
-            Ok(Verdict::Commit(find(conn, account, id).await?))
+            Ok(Commit(find(conn, account, id).await?))
         })
         .await
     }
@@ -322,10 +298,10 @@ impl Store {
                 .await?;
             // This transaction has locked the endpoint: it cannot be enabled meanwhile.
             if !is_disabled || !health::has_failed(conn, id, since, exhausted).await? {
-                return Ok(Verdict::Rollback(false));
+                return Ok(Rollback(false));
             }
             cancelling::with_the_change(conn, id).await?;
-            Ok(Verdict::Commit(true))
+            Ok(Commit(true))
         })
     }
 }

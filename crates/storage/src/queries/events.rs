@@ -53,9 +53,7 @@ async fn emit_with(
     let (id, kind) = (event.id, event.kind);
     let event = row(account, Some(conversation), event, at);
     let targets = insert_and_hold_endpoints(conn, call, account, event).await?;
-    if targets.is_empty() {
-        return Ok(Vec::new());
-    }
+    ensure!(!targets.is_empty(), Vec::new());
     // The deliveries of the call's first event whose first attempt has not ended.
     let earlier: Vec<(EndpointId, DeliveryId)> = match kind {
         EventType::CallInitiated => Vec::new(),
@@ -156,26 +154,15 @@ pub(crate) async fn insert_deliveries(
 ) -> Result<()> {
     let values = rows.into_iter().map(|(id, endpoint, state, waits_for)| {
         let is_due = state == DeliveryState::Pending;
-        (
-            deliveries::id.eq(V(id)),
-            deliveries::account_id.eq(V(account)),
-            deliveries::endpoint_id.eq(V(endpoint)),
-            deliveries::event_id.eq(V(event)),
-            deliveries::event_type.eq(V(kind)),
-            deliveries::waits_for.eq(waits_for),
-            deliveries::state.eq(V(state)),
-            deliveries::attempts_count.eq(0),
-            deliveries::abandoned_count.eq(0),
-            deliveries::next_attempt_at.eq(is_due.then_some(at)),
-            deliveries::created_at.eq(V(at)),
-        )
+        row! {
+            deliveries: id, account_id = account, endpoint_id = endpoint, event_id = event,
+            event_type = kind, waits_for, state, attempts_count = 0, abandoned_count = 0,
+            next_attempt_at = is_due.then_some(at), created_at = at
+        }
     });
     let into = diesel::insert_into(deliveries::table);
     if conn.db() == Db::Postgres {
-        into.values(values.collect::<Vec<_>>())
-            .execute(conn)
-            .await?;
-        return Ok(());
+        return into.values(values.collect::<Vec<_>>()).run(conn).await;
     }
     for one in values {
         into.values(one).execute(conn).await?;

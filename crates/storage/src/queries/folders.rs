@@ -20,14 +20,13 @@ async fn is_taken(
     folded: &str,
     but: FolderId,
 ) -> Result<bool> {
-    let taken: Option<FolderId> = folders::table
+    folders::table
         .filter(folders::account_id.eq(V(account)))
         .filter(folders::name_folded.eq(folded))
         .filter(folders::id.ne(V(but)))
         .select(folders::id)
-        .found(conn)
-        .await?;
-    Ok(taken.is_some())
+        .exists(conn)
+        .await
 }
 
 async fn find(conn: &mut Conn, account: AccountId, id: FolderId) -> Result<Option<Folder>> {
@@ -64,24 +63,18 @@ impl Store {
             // The lock on the account serializes creations for one account.
             locks::lock_account(conn, account).await?;
             if is_taken(conn, account, &name_folded, folder.id).await? {
-                return Ok(Verdict::Rollback(FolderMade::NameTaken));
+                return Ok(Rollback(FolderMade::NameTaken));
             }
             let made: i64 = folders::table
                 .filter(folders::account_id.eq(V(account)))
-                .count()
-                .get_result(conn)
+                .counted(conn)
                 .await?;
-            if made >= most {
-                return Ok(Verdict::Rollback(FolderMade::TooMany));
-            }
-            diesel::insert_into(folders::table)
-                .values(row! {
-                    folders of folder: id, account_id = account, name, name_folded = name_folded,
-                    documents_count, created_at, updated_at
-                })
-                .execute(conn)
-                .await?;
-            Ok(Verdict::Commit(FolderMade::Done(folder)))
+            ensure!(made < most, Rollback(FolderMade::TooMany));
+            insert! {
+                conn, folders of folder: id, account_id = account, name, name_folded = name_folded,
+                documents_count, created_at, updated_at
+            }?;
+            Ok(Commit(FolderMade::Done(folder)))
         })
     }
 
@@ -96,12 +89,7 @@ impl Store {
         after: Option<PageKey<FolderId>>,
         limit: i64,
     ) -> Answer<'_, Vec<Folder>> {
-        let query = folders::table
-            .filter(folders::account_id.eq(V(account)))
-            .order((folders::created_at.desc(), folders::id.desc()))
-            .limit(limit + 1)
-            .select(Folder::as_select())
-            .into_boxed::<Db>();
+        let query = newest!(folders, Folder, account, limit);
         behind!(query, folders, after).read_all(self)
     }
 
@@ -132,16 +120,14 @@ impl Store {
                 // Another account's folder does not exist for this account, whatever its new name.
                 let found = find(conn, account, id).await?;
                 let made = found.map_or(FolderMade::Absent, |_| FolderMade::NameTaken);
-                return Ok(Verdict::Rollback(made));
+                return Ok(Rollback(made));
             }
             diesel::update(own!(folders, account, id))
                 .set(row! { folders: name, name_folded = folded, updated_at = at })
                 .execute(conn)
                 .await?;
             let renamed = find(conn, account, id).await?;
-            Ok(Verdict::Commit(
-                renamed.map_or(FolderMade::Absent, FolderMade::Done),
-            ))
+            Ok(Commit(renamed.map_or(FolderMade::Absent, FolderMade::Done)))
         })
     }
 
@@ -161,9 +147,7 @@ impl Store {
             let deleted = diesel::delete(own!(folders, account, id))
                 .changes(conn)
                 .await?;
-            if !deleted {
-                return Ok(None);
-            }
+            ensure!(deleted, None);
             let moved = diesel::update(documents::table)
                 .filter(documents::account_id.eq(V(account)))
                 .filter(documents::folder_id.eq(Some(id)))

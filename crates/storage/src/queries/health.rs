@@ -74,10 +74,7 @@ async fn take_in(
             _ => (None, 0),
         };
         let (first, count) = (first.or(tally.failed_at), count + tally.exhausted);
-        let values = (
-            health::first_failure_at.eq(first),
-            health::exhausted_count.eq(count),
-        );
+        let values = row! { health: first_failure_at = first, exhausted_count = count };
         match row {
             Some(known) if known == (first, count) => {}
             Some(_) => {
@@ -128,8 +125,7 @@ pub(crate) async fn has_failed(
         .filter(health::endpoint_id.eq(V(id)))
         .filter(health::first_failure_at.le(V(since)))
         .filter(health::exhausted_count.ge(exhausted))
-        .count()
-        .get_result(conn)
+        .counted(conn)
         .await?;
     Ok(found > 0)
 }

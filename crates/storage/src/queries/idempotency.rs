@@ -143,9 +143,7 @@ pub(crate) async fn take(
 /// Limits the next statement's lock wait to the time that is left; `false` if none is left.
 async fn has_patience(conn: &mut Conn, began: Instant) -> Result<bool> {
     let left = PATIENCE.saturating_sub(began.elapsed());
-    if left.is_zero() {
-        return Ok(false);
-    }
+    ensure!(!left.is_zero(), false);
     dialect!(conn, limit_lock_wait(Some(left)))?;
     Ok(true)
 }

@@ -34,7 +34,10 @@ async fn insert_part(
     part: ReadPart,
 ) -> Result<()> {
     if !part.passages.is_empty() {
-        dialect!(conn, insert_passages(id, part.passages))?;
+        bulk! {
+            conn, "knowledge_passages" "", passages of one in &part.passages; document_id = id,
+            ordinal, repeats, content
+        }?;
     }
     if !part.words.is_empty() {
         dialect!(conn, insert_postings(account, id, part.words))?;
@@ -73,11 +76,7 @@ impl Store {
                     .filter(documents::account_id.eq(V(account)))
                     // Written out, so that the databases see that the partial index applies.
                     .filter(sql::<Bool>("knowledge_documents.status = 'processing'"))
-                    .filter(
-                        documents::claim_id
-                            .is_null()
-                            .or(documents::lease_expires_at.lt(Some(now))),
-                    )
+                    .filter(is_unclaimed!(documents, now))
                     .order((documents::created_at, documents::id))
                     .select(documents::id)
                     .locked("FOR UPDATE SKIP LOCKED");
@@ -98,13 +97,13 @@ impl Store {
                     .select(Document::as_select())
                     .first(conn)
                     .await?;
-                return Ok(Verdict::Commit(Some(ClaimedDocument {
+                return Ok(Commit(Some(ClaimedDocument {
                     document,
                     claim,
                     tries,
                 })));
             }
-            Ok(Verdict::Rollback(None))
+            Ok(Rollback(None))
         })
     }
 
@@ -127,19 +126,16 @@ impl Store {
         diesel::update(documents::table)
             .filter(documents::id.eq(V(id)))
             .filter(documents::claim_id.eq(Some(claim)))
-            .set((
-                row! { documents: claim_id = NULL, lease_expires_at = NULL },
-                documents::tries.eq(documents::tries - i32::from(untried)),
-            ))
+            .set(row! {
+                documents: claim_id = NULL, lease_expires_at = NULL, tries -= i32::from(untried)
+            })
             .commit(self)
     }
 
     /// Of these documents, those that wait to be read or are being read.
     pub fn documents_waiting(&self, ids: Vec<DocumentId>) -> Answer<'_, Vec<DocumentId>> {
         read!(self, |conn| {
-            if ids.is_empty() {
-                return Ok(Vec::new());
-            }
+            ensure!(!ids.is_empty(), Vec::new());
             Ok(documents::table
                 .filter(documents::id.eq_any(ids.into_iter().map(V)))
                 .filter(documents::status.eq(V(DocumentStatus::Processing)))
@@ -170,10 +166,10 @@ impl Store {
         let offset = self.offset();
         transact!(self, |conn| {
             let Some(account) = renew(conn, id, claim, offset).await? else {
-                return Ok(Verdict::Rollback(Fenced::Lost));
+                return Ok(Rollback(Fenced::Lost));
             };
             insert_part(conn, (account, id), part).await?;
-            Ok(Verdict::Commit(Fenced::Done))
+            Ok(Commit(Fenced::Done))
         })
     }
 
@@ -188,7 +184,7 @@ impl Store {
         let offset = self.offset();
         transact!(self, |conn| {
             if renew(conn, id, claim, offset).await?.is_none() {
-                return Ok(Verdict::Rollback(None));
+                return Ok(Rollback(None));
             }
             let removed = remove_words(conn, id, limit).await?;
             if removed == 0 {
@@ -196,7 +192,7 @@ impl Store {
                     .execute(conn)
                     .await?;
             }
-            Ok(Verdict::Commit(Some(removed)))
+            Ok(Commit(Some(removed)))
         })
     }
 
@@ -220,31 +216,22 @@ impl Store {
                 .set((
                     row! { documents: status, error },
                     read.as_ref().map(|read| {
-                        (
-                            documents::chunks_count.eq(read.chunks_count),
-                            documents::mime_type.eq(&read.mime_type),
-                            documents::size_bytes.eq(read.size_bytes),
-                            documents::content_hash.eq(&read.content_hash),
-                        )
+                        row! { documents of read: chunks_count, mime_type, size_bytes, content_hash }
                     }),
                     row! { documents: claim_id = NULL, lease_expires_at = NULL, updated_at = at },
                 ))
                 .returning(documents::account_id)
                 .returned(conn)
                 .await?;
-            let Some(account) = finished else {
-                return Ok(Verdict::Rollback(Fenced::Lost));
-            };
+            let account = some_or!(finished, Rollback(Fenced::Lost));
             if let Some(read) = read {
                 insert_part(conn, (account, id), read.rest).await?;
                 if let Some(model) = read.embed_by {
                     embeddings::order(conn, (id, account), &model).await?;
                 }
             }
-            diesel::delete(uploads::table.find(V(id)))
-                .execute(conn)
-                .await?;
-            Ok(Verdict::Commit(Fenced::Done))
+            delete(conn, uploads::table.find(V(id))).await?;
+            Ok(Commit(Fenced::Done))
         })
     }
 
@@ -257,16 +244,12 @@ impl Store {
                 .locked("FOR UPDATE SKIP LOCKED")
                 .found(conn)
                 .await?;
-            let Some((id, account)) = gone_document else {
-                return Ok(Verdict::Rollback(None));
-            };
+            let (id, account) = some_or!(gone_document, Rollback(None));
             if remove_words(conn, id, limit).await? > 0 {
-                return Ok(Verdict::Commit(Some(ClearedDocument { whole: None })));
+                return Ok(Commit(Some(ClearedDocument { whole: None })));
             }
-            diesel::delete(gone::table.find(V(id)))
-                .execute(conn)
-                .await?;
-            Ok(Verdict::Commit(Some(ClearedDocument {
+            delete(conn, gone::table.find(V(id))).await?;
+            Ok(Commit(Some(ClearedDocument {
                 whole: Some((account, id)),
             })))
         })

@@ -30,14 +30,11 @@ pub(crate) async fn add_line(
         }
         month += 1;
     };
-    diesel::insert_into(lines::table)
-        .values(row! {
-            lines: invoice_id = id, position, ledger_id = line.entry.map(|(entry, _)| entry),
-            description = line.description, credits = line.entry.map(|(_, credits)| credits),
-            amount_cents = line.cents, created_at = line.at
-        })
-        .execute(conn)
-        .await?;
+    insert! {
+        conn, lines: invoice_id = id, position, ledger_id = line.entry.map(|(entry, _)| entry),
+        description = line.description, credits = line.entry.map(|(_, credits)| credits),
+        amount_cents = line.cents, created_at = line.at
+    }?;
     Ok(id)
 }
 
@@ -101,15 +98,13 @@ impl Store {
         after: Option<i32>,
         limit: i64,
     ) -> Answer<'_, Vec<Invoice>> {
-        let mut query = invoices::table
+        let query = invoices::table
             .filter(invoices::account_id.eq(V(account)))
             .order(invoices::month.desc())
             .limit(limit + 1)
             .select(Invoice::as_select())
-            .into_boxed::<Db>();
-        if let Some(after) = after {
-            query = query.filter(invoices::month.lt(after));
-        }
+            .into_boxed::<Db>()
+            .when(after, |after| invoices::month.lt(after));
         query.read_all(self)
     }
 
@@ -126,9 +121,7 @@ impl Store {
                 .select(Invoice::as_select())
                 .found(conn)
                 .await?;
-            let Some(invoice) = invoice else {
-                return Ok(None);
-            };
+            let invoice = some_or!(invoice, None);
             let lines = lines::table
                 .filter(lines::invoice_id.eq(V(id)))
                 .order(lines::position)
@@ -158,9 +151,7 @@ impl Store {
                 .select(Invoice::as_select())
                 .found(conn)
                 .await?;
-            let Some(invoice) = invoice else {
-                return Ok(Verdict::Rollback(None));
-            };
+            let invoice = some_or!(invoice, Rollback(None));
             if is_moved {
                 audit::audited(conn, invoice.account_id, &audited).await?;
             }

@@ -15,11 +15,7 @@ impl Store {
                 .found(conn)
                 .await?;
             if known.is_none() {
-                diesel::insert_into(jobs::table)
-                    .values((jobs::name.eq(name), jobs::due_at.eq(V(now))))
-                    .on_conflict_do_nothing()
-                    .execute(conn)
-                    .await?;
+                insert_new! { conn, jobs: name, due_at = now }?;
             }
             let is_free = jobs::holder
                 .is_null()

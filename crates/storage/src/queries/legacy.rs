@@ -127,12 +127,9 @@ async fn add(
         config: None,
     };
     agent_rows::insert(conn, new).await?;
-    diesel::insert_into(legacy::table)
-        .values(row! {
-            legacy: agent_id = id, account_id = account, seen_name = &listed.name, gone = false
-        })
-        .execute(conn)
-        .await?;
+    insert! {
+        conn, legacy: agent_id = id, account_id = account, seen_name = &listed.name, gone = false
+    }?;
     Ok(id)
 }
 

@@ -48,15 +48,11 @@ impl Store {
                         .await?
                 }
             };
-            let is_new = diesel::insert_into(reports::table)
-                .values(row! {
-                    reports: account_id = account, provider_call_id = &report.provider_call_id,
-                    kind = report.kind(), conversation_id = call, failure_reason = report.failure,
-                    received_at = at
-                })
-                .on_conflict_do_nothing()
-                .changes(conn)
-                .await?;
+            let is_new = insert_new! {
+                conn, reports: account_id = account, provider_call_id = &report.provider_call_id,
+                kind = report.kind(), conversation_id = call, failure_reason = report.failure,
+                received_at = at
+            }?;
             Ok(Verdict::keep_if(is_new, call))
         })
     }
@@ -106,7 +102,7 @@ impl Store {
                 .found(conn)
                 .await?;
             let (None, Some(agent)) = (known, agent) else {
-                return Ok(Verdict::Rollback(None));
+                return Ok(Rollback(None));
             };
             let row = Row {
                 id,
@@ -194,9 +190,7 @@ impl Store {
                 .returning(calls::last_seq)
                 .returned(conn)
                 .await?;
-            let Some(last) = last else {
-                return Ok(Fenced::Lost);
-            };
+            let last = some_or!(last, Fenced::Lost);
             let mut places: Vec<i32> = moments::table
                 .filter(moments::conversation_id.eq(V(id)))
                 .filter(moments::role.is_not_null())
@@ -252,9 +246,7 @@ impl Store {
                 .select(reports::received_at)
                 .load(conn)
                 .await?;
-            let Some(last) = old.last() else {
-                return Ok(Verdict::Rollback(false));
-            };
+            let last = some_or!(old.last(), Rollback(false));
             let is_deleted = diesel::delete(reports::table)
                 .filter(reports::received_at.le(V(*last)))
                 .changes(conn)

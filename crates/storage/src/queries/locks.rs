@@ -5,29 +5,24 @@ use crate::prelude::*;
 /// Locks the account's row, so that one node at a time counts its live calls; `false` if another has locked it. The
 /// wallet's row would not do: where calls are placed without a pause, it is never free.
 pub(crate) async fn try_lock_account(conn: &mut Conn, account: AccountId) -> Result<bool> {
-    if conn.db() == Db::Sqlite {
-        return Ok(true);
-    }
-    let locked: Option<AccountId> = accounts::table
+    ensure!(conn.db() == Db::Postgres, true);
+    accounts::table
         .find(V(account))
         .select(accounts::id)
         .locked("FOR NO KEY UPDATE SKIP LOCKED")
-        .found(conn)
-        .await?;
-    Ok(locked.is_some())
+        .exists(conn)
+        .await
 }
 
 /// Serializes transactions of one account. Rows that refer to the account can be written meanwhile.
 pub(crate) async fn lock_account(conn: &mut Conn, account: AccountId) -> Result<()> {
-    if conn.db() == Db::Postgres {
-        let _: Vec<AccountId> = accounts::table
-            .find(V(account))
-            .select(accounts::id)
-            .locked("FOR NO KEY UPDATE")
-            .load(conn)
-            .await?;
-    }
-    Ok(())
+    ensure!(conn.db() == Db::Postgres, ());
+    accounts::table
+        .find(V(account))
+        .select(accounts::id)
+        .locked("FOR NO KEY UPDATE")
+        .run(conn)
+        .await
 }
 
 /// The status of an agent of the account. Waits for an archiving in progress; a later one waits for this transaction's
@@ -47,29 +42,37 @@ pub(crate) async fn hold_agent(
 
 /// Makes the endpoint's deletion or disabling wait for this transaction's end, and waits for one in progress.
 pub(crate) async fn hold_endpoint(conn: &mut Conn, id: EndpointId) -> Result<()> {
-    if conn.db() == Db::Postgres {
-        let _: Vec<EndpointId> = endpoints::table
-            .find(V(id))
-            .select(endpoints::id)
-            .locked("FOR SHARE")
-            .load(conn)
-            .await?;
-    }
-    Ok(())
+    ensure!(conn.db() == Db::Postgres, ());
+    endpoints::table
+        .find(V(id))
+        .select(endpoints::id)
+        .locked("FOR SHARE")
+        .run(conn)
+        .await
 }
 
 /// Locks these deliveries' rows in id order. Every transaction that waits for them uses this order, so no two deadlock.
 pub(crate) async fn lock_deliveries(conn: &mut Conn, ids: Vec<DeliveryId>) -> Result<()> {
-    if conn.db() == Db::Postgres {
-        let _: Vec<DeliveryId> = deliveries::table
-            .filter(deliveries::id.eq_any(ids.into_iter().map(V)))
-            .order(deliveries::id)
-            .select(deliveries::id)
-            .locked("FOR NO KEY UPDATE")
-            .load(conn)
-            .await?;
-    }
-    Ok(())
+    ensure!(conn.db() == Db::Postgres, ());
+    deliveries::table
+        .filter(deliveries::id.eq_any(ids.into_iter().map(V)))
+        .order(deliveries::id)
+        .select(deliveries::id)
+        .locked("FOR NO KEY UPDATE")
+        .run(conn)
+        .await
+}
+
+/// Locks documents against deletion.
+pub(crate) async fn hold_documents(conn: &mut Conn, ids: &[DocumentId]) -> Result<()> {
+    ensure!(conn.db() == Db::Postgres, ());
+    documents::table
+        .filter(documents::id.eq_any(ids.iter().copied().map(V)))
+        .order(documents::id)
+        .select(documents::id)
+        .locked("FOR SHARE")
+        .run(conn)
+        .await
 }
 
 /// Locks an endpoint's open deliveries as [`lock_deliveries`] does.
@@ -92,9 +95,7 @@ pub(crate) async fn skip_locked_calls(
     conn: &mut Conn,
     ids: Vec<ConversationId>,
 ) -> Result<Vec<ConversationId>> {
-    if conn.db() == Db::Sqlite {
-        return Ok(ids);
-    }
+    ensure!(conn.db() == Db::Postgres, ids);
     Ok(calls::table
         .filter(calls::id.eq_any(ids.into_iter().map(V)))
         .order(calls::id)

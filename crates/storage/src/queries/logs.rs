@@ -11,21 +11,14 @@ impl Store {
         after: Option<PageKey<LogEntryId>>,
         limit: i64,
     ) -> Answer<'_, Vec<LogEntry>> {
-        let mut query = logs::table
-            .filter(logs::account_id.eq(V(account)))
-            .order((logs::created_at.desc(), logs::id.desc()))
-            .limit(limit + 1)
-            .select(LogEntry::as_select())
-            .into_boxed::<Db>();
-        if let Some(since) = filter.since {
-            query = query.filter(logs::created_at.ge(V(since)));
-        }
-        if let Some(until) = earlier(filter.until, after) {
-            query = query.filter(logs::created_at.le(V(until)));
-        }
-        if let Some((at, id)) = after {
-            query = query.filter(logs::created_at.lt(V(at)).or(logs::id.lt(V(id))));
-        }
+        let mut query = newest!(logs, LogEntry, account, limit)
+            .when(filter.since, |since| logs::created_at.ge(V(since)))
+            .when(earlier(filter.until, after), |until| {
+                logs::created_at.le(V(until))
+            })
+            .when(after, |(at, id)| {
+                logs::created_at.lt(V(at)).or(logs::id.lt(V(id)))
+            });
         query = match filter.status {
             None => query,
             Some(StatusFilter::Code(status)) => query.filter(unlikely(logs::status.eq(status))),
@@ -33,18 +26,11 @@ impl Store {
                 query.filter(unlikely(logs::status_class.eq(class)))
             }
         };
-        if let Some(method) = filter.method {
-            query = query.filter(unlikely(logs::method.eq(method)));
-        }
-        if let Some(path) = filter.path {
-            query = query.filter(unlikely(logs::path.eq(path)));
-        }
-        if let Some(key) = filter.key {
-            query = query.filter(unlikely(logs::key_id.eq(V(key))));
-        }
-        if let Some(request) = filter.request {
-            query = query.filter(unlikely(logs::request_id.eq(V(request))));
-        }
+        query = query
+            .when_is(logs::method, filter.method)
+            .when_is(logs::path, filter.path)
+            .when_is(logs::key_id, filter.key)
+            .when_is(logs::request_id, filter.request);
         query.read_all(self)
     }
 
@@ -76,7 +62,11 @@ impl Store {
 
     /// Writes log entries. Existing ones stay unchanged.
     pub fn add_log_entries(&self, entries: Vec<LogEntry>) -> Answer<'_, ()> {
-        keep!(self, |conn| dialect!(conn, insert_log_entries(&entries)))
+        keep!(self, |conn| bulk! {
+            conn, "request_logs" "ON CONFLICT DO NOTHING", logs of entry in &entries; id, account_id,
+            request_id, key_id, key_prefix, method, path, status, status_class = entry.status / 100,
+            error, ip, duration_ms, created_at, resource, resource_id
+        })
     }
 
     /// Deletes up to `most` of the account's oldest log entries from before `before`. Returns how many. There is no
@@ -98,9 +88,7 @@ impl Store {
                 .await?;
             let count = old.len();
             for (at, id) in old {
-                diesel::delete(logs::table.find((V(account), V(at), V(id))))
-                    .execute(conn)
-                    .await?;
+                delete(conn, logs::table.find((V(account), V(at), V(id)))).await?;
             }
             Ok(Verdict::keep_if(count > 0, count))
         })

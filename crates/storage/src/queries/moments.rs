@@ -20,10 +20,7 @@ pub(super) async fn entered(
     state: CallState,
     at: Timestamp,
 ) -> Result<()> {
-    diesel::insert_into(moments::table)
-        .values(row! { moments: conversation_id = id, seq, at, state })
-        .run(conn)
-        .await
+    insert! { conn, moments: conversation_id = id, seq, at, state }
 }
 
 /// Whether the conversation's moment `seq` is a turn that began at this time.
@@ -33,14 +30,13 @@ pub(super) async fn has(
     seq: i32,
     at: Timestamp,
 ) -> Result<bool> {
-    let found: Option<i32> = moments::table
+    moments::table
         .find((V(id), seq))
         .filter(moments::at.eq(V(at)))
         .filter(moments::role.is_not_null())
         .select(moments::seq)
-        .found(conn)
-        .await?;
-    Ok(found.is_some())
+        .exists(conn)
+        .await
 }
 
 /// Writes a turn as the conversation's moment `seq`.
@@ -50,11 +46,8 @@ pub(crate) async fn said(
     seq: i32,
     turn: NewTurn,
 ) -> Result<()> {
-    diesel::insert_into(moments::table)
-        .values(row! {
-            moments of turn: conversation_id = id, seq = seq, at = turn.started_at, role,
-            content = &*kept(&turn.text), duration_ms, interrupted, latency
-        })
-        .run(conn)
-        .await
+    insert! {
+        conn, moments of turn: conversation_id = id, seq = seq, at = turn.started_at, role,
+        content = &*kept(&turn.text), duration_ms, interrupted, latency
+    }
 }

@@ -19,15 +19,13 @@ impl Store {
             let entered = months::table
                 .filter(months::account_id.eq(accounts::id))
                 .filter(months::month.eq(month));
-            let mut query = accounts::table
+            let query = accounts::table
                 .filter(not(exists(entered)))
                 .order(accounts::id)
                 .limit(limit)
                 .select(Account::as_select())
-                .into_boxed::<Db>();
-            if let Some(after) = after {
-                query = query.filter(accounts::id.gt(V(after)));
-            }
+                .into_boxed::<Db>()
+                .when(after, |after| accounts::id.gt(V(after)));
             let due: Vec<Account> = query.load(conn).await?;
             let last: Vec<(AccountId, Option<i32>)> = months::table
                 .filter(months::account_id.eq_any(due.iter().map(|account| V(account.id))))
@@ -51,18 +49,12 @@ impl Store {
     pub fn enter_month(&self, account: AccountId, new: NewMonth) -> Answer<'_, bool> {
         transact!(self, |conn| {
             if !locks::try_lock_account(conn, account).await? {
-                return Ok(Verdict::Rollback(false));
+                return Ok(Rollback(false));
             }
-            let is_entered = diesel::insert_into(months::table)
-                .values(row! {
-                    months of new: account_id = account, month, credits, entered_at = new.at
-                })
-                .on_conflict_do_nothing()
-                .changes(conn)
-                .await?;
-            if !is_entered {
-                return Ok(Verdict::Rollback(false));
-            }
+            let is_entered = insert_new! {
+                conn, months of new: account_id = account, month, credits, entered_at = new.at
+            }?;
+            ensure!(is_entered, Rollback(false));
             let first = Timestamp::of_utc_month(new.month).utc_date();
             let (plan, month) = (new.plan.to_string(), first.get(..7).unwrap_or_default());
             if new.credits > 0 {
@@ -89,7 +81,7 @@ impl Store {
                 invoices::add_line(conn, account, line).await?;
             }
             invoices::issue_before(conn, account, new.month, new.at).await?;
-            Ok(Verdict::Commit(true))
+            Ok(Commit(true))
         })
     }
 }

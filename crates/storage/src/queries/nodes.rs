@@ -13,8 +13,7 @@ const OLDEST_SCHEMA: &str = "oldest_schema";
 pub(crate) async fn living(conn: &mut Conn, now: Timestamp) -> Result<i64> {
     Ok(nodes::table
         .filter(nodes::lease_expires_at.gt(V(now)))
-        .count()
-        .get_result(conn)
+        .counted(conn)
         .await?)
 }
 
@@ -24,11 +23,7 @@ pub(crate) async fn forget_all(conn: &mut Conn) -> Result<()> {
 
 /// Writes a setting if it was never written. Returns the value in force.
 pub(crate) async fn settle_setting(conn: &mut Conn, name: &str, value: &str) -> Result<String> {
-    diesel::insert_into(settings::table)
-        .values((settings::name.eq(name), settings::value.eq(value)))
-        .on_conflict_do_nothing()
-        .execute(conn)
-        .await?;
+    insert_new! { conn, settings: name, value }?;
     Ok(settings::table
         .find(name)
         .select(settings::value)
@@ -100,13 +95,10 @@ impl Store {
                 .changes(conn)
                 .await?;
             if !is_renewed {
-                diesel::insert_into(nodes::table)
-                    .values(row! {
-                        nodes: id = node, has_redis = shares, redis_id = redis, started_at = now,
-                        lease_expires_at = until
-                    })
-                    .execute(conn)
-                    .await?;
+                insert! {
+                    conn, nodes: id = node, has_redis = shares, redis_id = redis, started_at = now,
+                    lease_expires_at = until
+                }?;
                 let gone = now.minus(Duration::from_secs(3600));
                 diesel::delete(nodes::table.filter(nodes::lease_expires_at.lt(V(gone))))
                     .execute(conn)
@@ -127,8 +119,7 @@ impl Store {
                 .filter(nodes::lease_expires_at.gt(V(now)))
                 .filter(is_older)
                 .filter(nodes::redis_id.ne(redis))
-                .count()
-                .get_result(conn)
+                .counted(conn)
                 .await?;
             Ok(apart > 0)
         })
@@ -159,9 +150,7 @@ impl Store {
         (open, most): (i32, Option<i32>),
         now: Timestamp,
     ) -> Result<bool> {
-        if matches!(self.inner, Inner::Sqlite(_)) {
-            return Ok(true);
-        }
+        ensure!(!matches!(self.inner, Inner::Sqlite(_)), true);
         let offset = self.offset();
         transact!(self, |conn| {
             locks::lock_account(conn, account).await?;
@@ -176,7 +165,7 @@ impl Store {
                 .await?;
             let together = elsewhere.unwrap_or(0) + i64::from(open);
             if most.is_some_and(|most| together > i64::from(most)) {
-                return Ok(Verdict::Rollback(false));
+                return Ok(Rollback(false));
             }
             let here = streams::table.find((V(key), V(node)));
             if open == 0 {
@@ -186,12 +175,9 @@ impl Store {
                 .changes(conn)
                 .await?
             {
-                diesel::insert_into(streams::table)
-                    .values(row! { streams: key_id = key, node_id = node, streams = open })
-                    .execute(conn)
-                    .await?;
+                insert! { conn, streams: key_id = key, node_id = node, streams = open }?;
             }
-            Ok(Verdict::Commit(true))
+            Ok(Commit(true))
         })
         .await
     }
@@ -212,9 +198,7 @@ impl Store {
                 .select(nodes::started_at)
                 .found(conn)
                 .await?;
-            let Some(started) = started else {
-                return Ok(None);
-            };
+            let started = some_or!(started, None);
             if shares {
                 // A process without Redis gives way, so that processes can be restarted with it one after the other.
                 return Ok(Some(false));
@@ -226,8 +210,7 @@ impl Store {
                 .filter(nodes::id.ne(V(node)))
                 .filter(nodes::lease_expires_at.gt(V(now)))
                 .filter(is_older.or(nodes::has_redis))
-                .count()
-                .get_result(conn)
+                .counted(conn)
                 .await?;
             Ok(Some(others > 0))
         })

@@ -20,14 +20,10 @@ pub enum NumberWrite {
 
 /// Inserts a number; `false` if an account has it already.
 pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool> {
-    diesel::insert_into(numbers::table)
-        .values(row! {
-            numbers of number: id, account_id, phone_number, label, provider, agent_id, created_at,
-            updated_at, is_proven, at_legacy, by_credential
-        })
-        .on_conflict_do_nothing()
-        .changes(conn)
-        .await
+    insert_new! {
+        conn, numbers of number: id, account_id, phone_number, label, provider, agent_id,
+        created_at, updated_at, is_proven, at_legacy, by_credential
+    }
 }
 
 pub(crate) async fn find(
@@ -176,15 +172,8 @@ impl Store {
         after: Option<PageKey<PhoneNumberId>>,
         limit: i64,
     ) -> Answer<'_, Vec<PhoneNumber>> {
-        let mut query = numbers::table
-            .filter(numbers::account_id.eq(V(account)))
-            .order((numbers::created_at.desc(), numbers::id.desc()))
-            .limit(limit + 1)
-            .select(PhoneNumber::as_select())
-            .into_boxed::<Db>();
-        if let Some(agent) = agent {
-            query = query.filter(numbers::agent_id.eq(Some(agent)));
-        }
+        let query = newest!(numbers, PhoneNumber, account, limit)
+            .when(agent, |agent| numbers::agent_id.eq(Some(agent)));
         behind!(query, numbers, after).read_all(self)
     }
 
@@ -200,9 +189,7 @@ impl Store {
         agents: Vec<AgentId>,
     ) -> Answer<'_, Vec<PhoneNumber>> {
         read!(self, |conn| {
-            if agents.is_empty() {
-                return Ok(Vec::new());
-            }
+            ensure!(!agents.is_empty(), Vec::new());
             Ok(numbers::table
                 .filter(numbers::account_id.eq(V(account)))
                 .filter(numbers::agent_id.eq_any(agents.into_iter().map(Some)))
@@ -218,7 +205,7 @@ impl Store {
         transact!(self, |conn| {
             let (account, at) = (number.account_id, number.created_at);
             if let Some(refused) = hold_agent(conn, account, number.agent_id).await? {
-                return Ok(Verdict::Rollback(refused));
+                return Ok(Rollback(refused));
             }
             let shown = match number.is_proven {
                 true => give_way(conn, &number).await?,
@@ -238,8 +225,8 @@ impl Store {
                     .changes(conn)
                     .await?;
                 return Ok(match is_ours {
-                    true => Verdict::Commit(NumberWrite::AlreadyOurs),
-                    false => Verdict::Rollback(NumberWrite::Taken),
+                    true => Commit(NumberWrite::AlreadyOurs),
+                    false => Rollback(NumberWrite::Taken),
                 });
             }
             if operator {
@@ -248,7 +235,7 @@ impl Store {
                 let words = ("cli", "number.add", target.as_str());
                 account_rows::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
             }
-            Ok(Verdict::Commit(NumberWrite::Done(number)))
+            Ok(Commit(NumberWrite::Done(number)))
         })
     }
 
@@ -274,16 +261,16 @@ impl Store {
     ) -> Answer<'_, NumberWrite> {
         transact!(self, |conn| {
             let Some(number) = find(conn, account, id).await? else {
-                return Ok(Verdict::Rollback(NumberWrite::Absent));
+                return Ok(Rollback(NumberWrite::Absent));
             };
             let agent = change.agent.flatten();
             if let Some(refused) = hold_agent(conn, account, agent).await? {
-                return Ok(Verdict::Rollback(refused));
+                return Ok(Rollback(refused));
             }
             if let (Some(agent), false) = (agent, number.is_proven) {
                 let agent = agent_rows::find(conn, account, agent).await?;
                 if agent.is_some_and(|agent| agent.runtime != Runtime::Legacy) {
-                    return Ok(Verdict::Rollback(NumberWrite::Unproven));
+                    return Ok(Rollback(NumberWrite::Unproven));
                 }
             }
             diesel::update(own!(numbers, account, id))
@@ -295,8 +282,8 @@ impl Store {
                 .execute(conn)
                 .await?;
             Ok(match find(conn, account, id).await? {
-                Some(number) => Verdict::Commit(NumberWrite::Done(number)),
-                None => Verdict::Rollback(NumberWrite::Absent),
+                Some(number) => Commit(NumberWrite::Done(number)),
+                None => Rollback(NumberWrite::Absent),
             })
         })
     }

@@ -87,8 +87,8 @@ impl Store {
             let begins = (Channel::Chat, chat.at.utc_day());
             let begun = chat_openings::begin(conn, &chat, begins, steady).await?;
             Ok(match begun {
-                ChatOpened::Opened => Verdict::Commit(ChatOpened::Opened),
-                refused => Verdict::Rollback(refused),
+                ChatOpened::Opened => Commit(ChatOpened::Opened),
+                refused => Rollback(refused),
             })
         })
     }

@@ -7,4 +7,12 @@ macro_rules! own {
     };
 }
 
-pub(crate) use own;
+/// Whether a row has no owner, or one whose lease ended before `now`.
+macro_rules! is_unclaimed {
+    ($table:ident, $now:expr) => {
+        $table::claim_id
+            .is_null()
+            .or($table::lease_expires_at.lt($crate::sql::V($now)))
+    };
+}
+pub(crate) use {is_unclaimed, own};

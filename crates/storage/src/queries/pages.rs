@@ -1,8 +1,11 @@
 //! Keyset pagination.
 
-use offhook_domain::Timestamp;
+use diesel::expression::{AsExpression, Expression};
+use diesel::query_dsl::methods::FilterDsl;
+use diesel::sql_types::SingleValue;
 
-use crate::PageKey;
+use crate::dialect::Unlikely;
+use crate::prelude::*;
 
 /// The upper time bound of a page, newest first: only the tighter of the two bounds, so that the index is entered
 /// there.
@@ -35,4 +38,42 @@ macro_rules! behind {
     };
 }
 
-pub(crate) use behind;
+/// The account's rows, newest first, up to one more than `limit`.
+macro_rules! newest {
+    ($table:ident, $record:ident, $account:expr, $limit:expr) => {
+        $table::table
+            .filter($table::account_id.eq($crate::sql::V($account)))
+            .order(($table::created_at.desc(), $table::id.desc()))
+            .limit($limit + 1)
+            .select($record::as_select())
+            .into_boxed::<$crate::database::Db>()
+    };
+}
+
+pub(crate) use {behind, newest};
+
+/// Filters that a caller may leave out.
+pub(crate) trait When: Sized {
+    /// Keeps the rows that meet the condition on `value`, if there is one.
+    fn when<T, P>(self, value: Option<T>, condition: impl FnOnce(T) -> P) -> Self
+    where
+        Self: FilterDsl<P, Output = Self>,
+    {
+        match value {
+            Some(value) => FilterDsl::filter(self, condition(value)),
+            None => self,
+        }
+    }
+
+    /// Keeps the few rows with `value`, if there is one.
+    fn when_is<C, T>(self, column: C, value: Option<T>) -> Self
+    where
+        C: Expression<SqlType: SingleValue>,
+        V<T>: AsExpression<C::SqlType>,
+        Self: FilterDsl<Unlikely<diesel::dsl::Eq<C, V<T>>>, Output = Self>,
+    {
+        self.when(value, |value| unlikely(column.eq(V(value))))
+    }
+}
+
+impl<Q> When for Q {}

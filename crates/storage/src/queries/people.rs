@@ -13,13 +13,10 @@ pub(crate) async fn audit(
     (actor, action, target): (impl ToString, &str, impl ToString),
     at: Timestamp,
 ) -> Result<()> {
-    diesel::insert_into(audit_log::table)
-        .values(row! {
-            audit_log: id = mint::<EventId>(at), account_id = account.into(),
-            actor = actor.to_string(), action = action.to_owned(), target = target.to_string(), at
-        })
-        .run(conn)
-        .await
+    insert! {
+        conn, audit_log: id = mint::<EventId>(at), account_id = account.into(),
+        actor = actor.to_string(), action = action.to_owned(), target = target.to_string(), at
+    }
 }
 
 /// The person's password, if one was ever set.
@@ -105,8 +102,7 @@ pub(super) async fn member_of(
 }
 
 async fn has_account(conn: &mut Conn) -> Result<bool> {
-    let found: Option<AccountId> = accounts::table.select(accounts::id).found(conn).await?;
-    Ok(found.is_some())
+    accounts::table.select(accounts::id).exists(conn).await
 }
 
 impl Store {
@@ -150,10 +146,10 @@ impl Store {
         transact!(self, |conn| {
             for key in keys {
                 if let Err(until) = attempts::take(conn, key, &rule, now).await? {
-                    return Ok(Verdict::Rollback(Err(until)));
+                    return Ok(Rollback(Err(until)));
                 }
             }
-            Ok(Verdict::Commit(Ok(())))
+            Ok(Commit(Ok(())))
         })
     }
 
@@ -180,14 +176,14 @@ impl Store {
         transact!(self, |conn| {
             let email = &member.email;
             if !hold_password(conn, email, changed_at).await? {
-                return Ok(Verdict::Rollback(false));
+                return Ok(Rollback(false));
             }
             set_password(conn, email, &hash, at).await?;
             sessions::end_all(conn, email).await?;
             sessions::insert(conn, &session, &member).await?;
             let line = (actor, "password.change", member.id);
             audit(conn, member.account_id, line, at).await?;
-            Ok(Verdict::Commit(true))
+            Ok(Commit(true))
         })
     }
 
@@ -203,17 +199,14 @@ impl Store {
         transact!(self, |conn| {
             let account = link.account_id;
             let Some(member) = member_of(conn, account, &link.email).await? else {
-                return Ok(Verdict::Rollback(false));
+                return Ok(Rollback(false));
             };
-            diesel::insert_into(links::table)
-                .values(row! {
-                    links of link: digest = digest, email, account_id = account, created_at = at,
-                    expires_at
-                })
-                .execute(conn)
-                .await?;
+            insert! {
+                conn, links of link: digest = digest, email, account_id = account, created_at = at,
+                expires_at
+            }?;
             audit(conn, account, (actor, "member.link", member.id), at).await?;
-            Ok(Verdict::Commit(true))
+            Ok(Commit(true))
         })
     }
 
@@ -231,12 +224,8 @@ impl Store {
                 .select(SignInLink::as_select())
                 .found(conn)
                 .await?;
-            let Some(link) = link else {
-                return Ok(None);
-            };
-            let Some(account) = all_accounts::find(conn, link.account_id).await? else {
-                return Ok(None);
-            };
+            let link = some_or!(link, None);
+            let account = some_or!(all_accounts::find(conn, link.account_id).await?, None);
             let password = password(conn, &link.email).await?;
             Ok(Some((link, account, password)))
         })
@@ -259,16 +248,12 @@ impl Store {
                     .returning((links::email, links::account_id))
                     .returned(conn)
                     .await?;
-            let Some((email, account)) = used else {
-                return Ok(Verdict::Rollback(None));
-            };
+            let (email, account) = some_or!(used, Rollback(None));
             diesel::delete(links::table)
                 .filter(links::email.eq(V(&email)))
                 .execute(conn)
                 .await?;
-            let Some(member) = member_of(conn, account, &email).await? else {
-                return Ok(Verdict::Rollback(None));
-            };
+            let member = some_or!(member_of(conn, account, &email).await?, Rollback(None));
             attempts::forget(conn, email_key).await?;
             set_password(conn, &email, &hash, at).await?;
             // The operator vouches for the owner of the link.
@@ -280,7 +265,7 @@ impl Store {
             sessions::insert(conn, &session, &member).await?;
             let line = (Actor::Member(member.id), "password.set", member.id);
             audit(conn, account, line, at).await?;
-            Ok(Verdict::Commit(Some(member)))
+            Ok(Commit(Some(member)))
         })
     }
 
@@ -291,12 +276,8 @@ impl Store {
         now: Timestamp,
     ) -> Answer<'_, Option<(Invitation, Account, Option<Password>)>> {
         read!(self, |conn| {
-            let Some(invitation) = team::invitation(conn, digest, now).await? else {
-                return Ok(None);
-            };
-            let Some(account) = all_accounts::find(conn, invitation.account_id).await? else {
-                return Ok(None);
-            };
+            let invitation = some_or!(team::invitation(conn, digest, now).await?, None);
+            let account = some_or!(all_accounts::find(conn, invitation.account_id).await?, None);
             let password = password(conn, &invitation.email).await?;
             Ok(Some((invitation, account, password)))
         })
@@ -313,24 +294,18 @@ impl Store {
     ) -> Answer<'_, Option<Member>> {
         transact!(self, |conn| {
             let at = session.at;
-            let Some(found) = team::invitation(conn, digest, at).await? else {
-                return Ok(Verdict::Rollback(None));
-            };
+            let found = some_or!(team::invitation(conn, digest, at).await?, Rollback(None));
             let account = found.account_id;
             // First, in the lock order of all changes of the team.
             team::hold_seats(conn, account, 1).await?;
             let taken = team::delete_invitation(conn, account, &found.email).await?;
-            let Some(invitation) = taken.filter(|taken| taken.id == found.id) else {
-                return Ok(Verdict::Rollback(None));
-            };
+            let invitation = some_or!(taken.filter(|taken| taken.id == found.id), Rollback(None));
             let email = invitation.email;
             let is_set = match &with {
                 JoinsWith::First(hash) => {
                     // The operator has made the address a member elsewhere; an invitation does not prove who its owner
                     // is.
-                    if !memberships(conn, &email).await?.is_empty() {
-                        return Ok(Verdict::Rollback(None));
-                    }
+                    ensure!(memberships(conn, &email).await?.is_empty(), Rollback(None));
                     diesel::insert_into(people::table)
                         .values(row! {
                             people: email = &email, password = hash, changed_at = at,
@@ -342,9 +317,7 @@ impl Store {
                 }
                 JoinsWith::Known(changed_at) => hold_password(conn, &email, *changed_at).await?,
             };
-            if !is_set {
-                return Ok(Verdict::Rollback(None));
-            }
+            ensure!(is_set, Rollback(None));
             let member = Member {
                 id: mint(at),
                 account_id: account,
@@ -357,7 +330,7 @@ impl Store {
             sessions::insert(conn, &session, &member).await?;
             let line = (Actor::Member(member.id), "member.join", member.id);
             audit(conn, account, line, at).await?;
-            Ok(Verdict::Commit(Some(member)))
+            Ok(Commit(Some(member)))
         })
     }
 
@@ -376,20 +349,18 @@ impl Store {
     ) -> Answer<'_, bool> {
         transact!(self, |conn| {
             // Of two concurrent calls the second waits, and finds the setting taken.
-            let is_first = diesel::insert_into(settings::table)
-                .values(row! { settings: name = FIRST_ACCOUNT, value = account.id.to_string() })
-                .on_conflict_do_nothing()
-                .changes(conn)
-                .await?;
+            let is_first = insert_new! {
+                conn, settings: name = FIRST_ACCOUNT, value = account.id.to_string()
+            }?;
             if !is_first || has_account(conn).await? {
-                return Ok(Verdict::Rollback(false));
+                return Ok(Rollback(false));
             }
             let actor = Actor::Member(owner.id).to_string();
             let member = owner.clone();
             all_accounts::begin(conn, &account, credits, Some(owner), &actor).await?;
             set_password(conn, &member.email, &hash, session.at).await?;
             sessions::insert(conn, &session, &member).await?;
-            Ok(Verdict::Commit(true))
+            Ok(Commit(true))
         })
     }
 }

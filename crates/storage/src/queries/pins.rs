@@ -19,7 +19,7 @@ pub(crate) async fn pin(
     named.sort_unstable();
     named.dedup();
     for some in named.chunks(AT_ONCE) {
-        dialect!(conn, hold_documents(some))?;
+        locks::hold_documents(conn, some).await?;
         let hashes: Vec<(DocumentId, Option<Vec<u8>>)> = documents::table
             .filter(documents::account_id.eq(V(account)))
             .filter(documents::id.eq_any(some.iter().copied().map(V)))
@@ -27,12 +27,9 @@ pub(crate) async fn pin(
             .load(conn)
             .await?;
         for (document, hash) in hashes {
-            diesel::insert_into(pins::table)
-                .values(row! {
-                    pins: agent_id = agent, version, document_id = document, content_hash = hash
-                })
-                .execute(conn)
-                .await?;
+            insert! {
+                conn, pins: agent_id = agent, version, document_id = document, content_hash = hash
+            }?;
         }
     }
     Ok(())

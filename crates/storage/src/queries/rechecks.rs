@@ -59,9 +59,7 @@ impl Store {
             Ok(Some((sealed, rechecked)))
         })
         .await?;
-        let Some((sealed, mut rechecked)) = receiving else {
-            return Ok(Rechecked::default());
-        };
+        let (sealed, mut rechecked) = some_or!(receiving, Rechecked::default());
         rechecked.secrets = self.unseal(sealed).remove(&endpoint).unwrap_or_default();
         Ok(rechecked)
     }

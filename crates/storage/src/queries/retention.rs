@@ -39,16 +39,12 @@ impl Store {
                 .locked("FOR UPDATE SKIP LOCKED")
                 .load(conn)
                 .await?;
-            if old.is_empty() {
-                return Ok(Verdict::Rollback(false));
-            }
+            ensure!(!old.is_empty(), Rollback(false));
             let ids = || old.iter().map(|(delivery, _)| V(*delivery));
             diesel::delete(attempts::table.filter(attempts::delivery_id.eq_any(ids())))
                 .execute(conn)
                 .await?;
-            diesel::delete(deliveries::table.filter(deliveries::id.eq_any(ids())))
-                .execute(conn)
-                .await?;
+            delete(conn, deliveries::table.filter(deliveries::id.eq_any(ids()))).await?;
             // The events of a conversation are deleted with it.
             diesel::delete(events::table)
                 .filter(events::id.eq_any(old.iter().map(|(_, event)| V(*event))))
@@ -58,7 +54,7 @@ impl Store {
                 ))
                 .execute(conn)
                 .await?;
-            Ok(Verdict::Commit(may_be_more(old.len())))
+            Ok(Commit(may_be_more(old.len())))
         })
     }
 
@@ -69,15 +65,14 @@ impl Store {
         let first_kept = EventId::mint(now.minus(BODIES_KEPT), [0; 10]);
         transact!(self, |conn| {
             let first = EventId::mint(Timestamp::from_micros(0), [0; 10]);
-            diesel::insert_into(settings::table)
-                .values(row! { settings: name = BODIES, value = first.to_string() })
-                .on_conflict_do_nothing()
-                .execute(conn)
+            insert_new! { conn, settings: name = BODIES, value = first.to_string() }?;
+            let done: Option<String> = settings::table
+                .find(BODIES)
+                .select(settings::value)
+                .locked("FOR NO KEY UPDATE SKIP LOCKED")
+                .found(conn)
                 .await?;
-            let Some(done) = dialect!(conn, lock_setting(BODIES))? else {
-                return Ok(Verdict::Rollback(false));
-            };
-            let done: EventId = done
+            let done: EventId = some_or!(done, Rollback(false))
                 .parse()
                 .map_err(|_| StoreError::corrupt(format!("setting {BODIES}")))?;
             let old: Vec<EventId> = events::table
@@ -88,9 +83,7 @@ impl Store {
                 .select(events::id)
                 .load(conn)
                 .await?;
-            let Some(last) = old.last() else {
-                return Ok(Verdict::Rollback(false));
-            };
+            let last = some_or!(old.last(), Rollback(false));
             // SQLite numbers these parameters in the order in which they appear.
             diesel::sql_query(
                 "UPDATE events SET body = $1 WHERE id > $2 AND id <= $3 AND NOT EXISTS ( \
@@ -107,7 +100,7 @@ impl Store {
                 .set(settings::value.eq(last.to_string()))
                 .execute(conn)
                 .await?;
-            Ok(Verdict::Commit(may_be_more(old.len())))
+            Ok(Commit(may_be_more(old.len())))
         })
     }
 }

@@ -44,11 +44,7 @@ async fn seal_anew(
     column: SealedColumn,
     after: EventId,
 ) -> Result<Option<(EventId, usize)>> {
-    let SealedColumn {
-        table,
-        owner,
-        secret,
-    } = column;
+    let (table, owner, secret) = (column.table, column.owner, column.secret);
     let page: Vec<Secret> = diesel::sql_query(format!(
         "SELECT {owner} AS owner, {secret} AS sealed FROM {table} WHERE {secret} IS NOT NULL AND {owner} IN \
            (SELECT DISTINCT {owner} FROM {table} WHERE {owner} > $1 AND {secret} IS NOT NULL ORDER BY {owner} LIMIT $2) \
@@ -58,9 +54,7 @@ async fn seal_anew(
     .bind::<BigInt, _>(BATCH)
     .load(conn)
     .await?;
-    let Some(last) = page.last().map(|secret| secret.owner) else {
-        return Ok(None);
-    };
+    let last = some_or!(page.last().map(|secret| secret.owner), None);
     let mut changed = 0;
     for old in page {
         let anew = key.reseal(&old.sealed, &old.owner.uuid()).map_err(|_| {
@@ -106,13 +100,13 @@ impl Store {
             let current = nodes::settle_setting(conn, CURRENT, mine).await?;
             let next = nodes::setting(conn, NEXT).await?;
             if let Some(next) = next.filter(|next| !key.knows(next)) {
-                return Ok(Verdict::Rollback(Some(format!(
+                return Ok(Rollback(Some(format!(
                     "an exchange of this database's master key for another one (fingerprint {next}) has begun, and some \
                      secrets are sealed with that: give that key first and the old one behind it, and run `offhook rekey`"
                 ))));
             }
             if !key.knows(&current) {
-                return Ok(Verdict::Rollback(Some(format!(
+                return Ok(Rollback(Some(format!(
                     "this database's secrets are sealed with another master key (fingerprint {current}, the given one has \
                      {mine}): give the key that the service was first started with"
                 ))));
@@ -120,7 +114,7 @@ impl Store {
             if current != mine {
                 set_setting(conn, NEXT, mine).await?;
             }
-            Ok(Verdict::Commit(None))
+            Ok(Commit(None))
         }).await?;
         match refused {
             None => Ok(()),
@@ -161,9 +155,7 @@ impl Store {
         let is_new = keep!(self, |conn| {
             let current = nodes::setting(conn, CURRENT).await?;
             let is_new = current.as_deref() != Some(&mine);
-            diesel::delete(settings::table.find(NEXT))
-                .execute(conn)
-                .await?;
+            delete(conn, settings::table.find(NEXT)).await?;
             if is_new {
                 set_setting(conn, CURRENT, &mine).await?;
                 audit(conn, None, (Actor::Operator, "rekey", mine), at).await?;

@@ -8,13 +8,10 @@ use crate::prelude::*;
 use crate::schema::portal_sessions as sessions;
 
 pub(super) async fn insert(conn: &mut Conn, session: &NewSession, member: &Member) -> Result<()> {
-    diesel::insert_into(sessions::table)
-        .values(row! {
-            sessions of member: digest = session.digest, email, account_id, member_id = member.id,
-            created_at = session.at, seen_at = session.at
-        })
-        .run(conn)
-        .await
+    insert! {
+        conn, sessions of member: digest = session.digest, email, account_id, member_id = member.id,
+        created_at = session.at, seen_at = session.at
+    }
 }
 
 /// Ends every session of a person.
@@ -54,10 +51,10 @@ impl Store {
             let is_same = hold_password(conn, email, changed_at).await?;
             let found = member_of(conn, member.account_id, email).await?;
             if !is_same || found.is_none_or(|found| found.id != member.id) {
-                return Ok(Verdict::Rollback(false));
+                return Ok(Rollback(false));
             }
             insert(conn, &session, &member).await?;
-            Ok(Verdict::Commit(true))
+            Ok(Commit(true))
         })
     }
 
@@ -74,9 +71,7 @@ impl Store {
                 ))
                 .found(conn)
                 .await?;
-            let Some((email, member, created_at, seen_at)) = found else {
-                return Ok(None);
-            };
+            let (email, member, created_at, seen_at) = some_or!(found, None);
             let memberships = memberships(conn, &email).await?;
             Ok(Some(Session {
                 member,
@@ -95,17 +90,13 @@ impl Store {
                 .select(sessions::email)
                 .found(conn)
                 .await?;
-            let Some(email) = email else {
-                return Ok(Verdict::Rollback(false));
-            };
-            let Some(member) = member_of(conn, account, &email).await? else {
-                return Ok(Verdict::Rollback(false));
-            };
+            let email = some_or!(email, Rollback(false));
+            let member = some_or!(member_of(conn, account, &email).await?, Rollback(false));
             let moved = diesel::update(sessions::table.find(digest.to_vec()))
                 .set(row! { sessions: account_id = account, member_id = member.id })
                 .changes(conn)
                 .await?;
-            Ok(Verdict::Commit(moved))
+            Ok(Commit(moved))
         })
     }
 

@@ -50,17 +50,13 @@ async fn seats_used(conn: &mut Conn, account: AccountId, now: Timestamp) -> Resu
     let pending: i64 = invitations::table
         .filter(invitations::account_id.eq(V(account)))
         .filter(invitations::expires_at.gt(V(now)))
-        .count()
-        .get_result(conn)
+        .counted(conn)
         .await?;
     Ok(members.unwrap_or(0) + pending)
 }
 
 pub(crate) async fn insert_member(conn: &mut Conn, member: &Member) -> Result<()> {
-    diesel::insert_into(members::table)
-        .values(row! { members of member: id, account_id, name, email, role, joined_at })
-        .run(conn)
-        .await
+    insert! { conn, members of member: id, account_id, name, email, role, joined_at }
 }
 
 /// Deletes the account's invitation of this address, and returns it.
@@ -181,20 +177,20 @@ impl Store {
             let (account, email, at) = (member.account_id, &member.email, member.joined_at);
             // First, because it locks the seats: of two that want the last one, the second counts the first.
             if !hold_seats(conn, account, 1).await? {
-                return Ok(Verdict::Rollback(SeatTaken::NoAccount));
+                return Ok(Rollback(SeatTaken::NoAccount));
             }
             if member_of(conn, account, email).await?.is_some() {
-                return Ok(Verdict::Rollback(SeatTaken::Member));
+                return Ok(Rollback(SeatTaken::Member));
             }
             delete_invitation(conn, account, email).await?;
             let used = seats_used(conn, account, at).await?;
             if seats_max.is_some_and(|max| used > i64::from(max)) {
-                return Ok(Verdict::Rollback(SeatTaken::Full(used - 1)));
+                return Ok(Rollback(SeatTaken::Full(used - 1)));
             }
             distrust(conn, email).await?;
             insert_member(conn, &member).await?;
             audit(conn, account, (actor, "member.add", member.id), at).await?;
-            Ok(Verdict::Commit(SeatTaken::Done))
+            Ok(Commit(SeatTaken::Done))
         })
     }
 
@@ -210,10 +206,10 @@ impl Store {
         transact!(self, |conn| {
             let (id, account, at) = (invitation.id, invitation.account_id, invitation.created_at);
             if !hold_seats(conn, account, 0).await? {
-                return Ok(Verdict::Rollback(SeatTaken::NoAccount));
+                return Ok(Rollback(SeatTaken::NoAccount));
             }
             if member_of(conn, account, &invitation.email).await?.is_some() {
-                return Ok(Verdict::Rollback(SeatTaken::Member));
+                return Ok(Rollback(SeatTaken::Member));
             }
             let invited: Option<Timestamp> = invitations::table
                 .filter(invitations::account_id.eq(V(account)))
@@ -223,11 +219,11 @@ impl Store {
                 .found(conn)
                 .await?;
             if let Some(until) = invited {
-                return Ok(Verdict::Rollback(SeatTaken::Invited(until)));
+                return Ok(Rollback(SeatTaken::Invited(until)));
             }
             let used = seats_used(conn, account, at).await?;
             if seats_max.is_some_and(|max| used >= i64::from(max)) {
-                return Ok(Verdict::Rollback(SeatTaken::Full(used)));
+                return Ok(Rollback(SeatTaken::Full(used)));
             }
             // Expired invitations would hold their addresses forever.
             diesel::delete(invitations::table)
@@ -235,15 +231,12 @@ impl Store {
                 .filter(invitations::expires_at.le(V(at)))
                 .execute(conn)
                 .await?;
-            diesel::insert_into(invitations::table)
-                .values(row! {
-                    invitations of invitation: id = id, account_id = account, name, email, role,
-                    digest = digest, created_at = at, expires_at
-                })
-                .execute(conn)
-                .await?;
+            insert! {
+                conn, invitations of invitation: id = id, account_id = account, name, email, role,
+                digest = digest, created_at = at, expires_at
+            }?;
             audit(conn, account, (actor, INVITE, id), at).await?;
-            Ok(Verdict::Commit(SeatTaken::Done))
+            Ok(Commit(SeatTaken::Done))
         })
     }
 
@@ -257,16 +250,12 @@ impl Store {
         let actor = self.actor;
         transact!(self, |conn| {
             // First, in the lock order of all changes of the team.
-            if !hold_seats(conn, account, -1).await? {
-                return Ok(Verdict::Rollback(None));
-            }
-            let Some(member) = delete_member(conn, account, &email).await? else {
-                return Ok(Verdict::Rollback(None));
-            };
+            ensure!(hold_seats(conn, account, -1).await?, Rollback(None));
+            let member = some_or!(delete_member(conn, account, &email).await?, Rollback(None));
             end_stay(conn, &member).await?;
             end_invitations(conn, &member).await?;
             audit(conn, account, (actor, "member.remove", member.id), at).await?;
-            Ok(Verdict::Commit(Some(member)))
+            Ok(Commit(Some(member)))
         })
     }
 
@@ -280,15 +269,13 @@ impl Store {
     ) -> Answer<'_, Option<Invitation>> {
         let actor = self.actor;
         transact!(self, |conn| {
-            if !hold_seats(conn, account, 0).await? {
-                return Ok(Verdict::Rollback(None));
-            }
+            ensure!(hold_seats(conn, account, 0).await?, Rollback(None));
             let found = delete_invitation(conn, account, &email).await?;
             let Some(invitation) = found.filter(|invitation| invitation.expires_at > at) else {
-                return Ok(Verdict::Rollback(None));
+                return Ok(Rollback(None));
             };
             audit(conn, account, (actor, "member.withdraw", invitation.id), at).await?;
-            Ok(Verdict::Commit(Some(invitation)))
+            Ok(Commit(Some(invitation)))
         })
     }
 
@@ -307,13 +294,13 @@ impl Store {
                 MemberStep::Remove => -1,
             };
             if !hold_seats(conn, account, seats).await? {
-                return Ok(Verdict::Rollback(MemberChange::Absent));
+                return Ok(Rollback(MemberChange::Absent));
             }
             let Some(acting) = find(conn, account, by).await? else {
-                return Ok(Verdict::Rollback(MemberChange::Forbidden));
+                return Ok(Rollback(MemberChange::Forbidden));
             };
             let Some(mut member) = find(conn, account, of).await? else {
-                return Ok(Verdict::Rollback(MemberChange::Absent));
+                return Ok(Rollback(MemberChange::Absent));
             };
             let is_allowed = match step {
                 MemberStep::Role(role) => {
@@ -322,24 +309,19 @@ impl Store {
                 // Every member may leave.
                 MemberStep::Remove => by == of || acting.role.may_change(member.role),
             };
-            if !is_allowed {
-                return Ok(Verdict::Rollback(MemberChange::Forbidden));
-            }
+            ensure!(is_allowed, Rollback(MemberChange::Forbidden));
             let stays_owner = step == MemberStep::Role(MemberRole::Owner);
             if member.role == MemberRole::Owner && !stays_owner {
                 let owners: i64 = members::table
                     .filter(members::account_id.eq(V(account)))
                     .filter(members::role.eq(V(MemberRole::Owner)))
-                    .count()
-                    .get_result(conn)
+                    .counted(conn)
                     .await?;
-                if owners < 2 {
-                    return Ok(Verdict::Rollback(MemberChange::LastOwner));
-                }
+                ensure!(owners >= 2, Rollback(MemberChange::LastOwner));
             }
             let (action, target) = match step {
                 MemberStep::Role(role) if role == member.role => {
-                    return Ok(Verdict::Rollback(MemberChange::Done(member)));
+                    return Ok(Rollback(MemberChange::Done(member)));
                 }
                 MemberStep::Role(role) => {
                     diesel::update(members::table.find(V(of)))
@@ -360,7 +342,7 @@ impl Store {
             }
             let line = (Actor::Member(by), action, target);
             audit(conn, account, line, at).await?;
-            Ok(Verdict::Commit(MemberChange::Done(member)))
+            Ok(Commit(MemberChange::Done(member)))
         })
     }
 
@@ -380,12 +362,10 @@ impl Store {
                 .set(members::name.eq(&name))
                 .changes(conn)
                 .await?;
-            if !is_renamed {
-                return Ok(Verdict::Rollback(false));
-            }
+            ensure!(is_renamed, Rollback(false));
             let line = (Actor::Member(member), "member.rename", member);
             audit(conn, account, line, at).await?;
-            Ok(Verdict::Commit(true))
+            Ok(Commit(true))
         })
     }
 }

@@ -17,13 +17,10 @@ async fn find(
 }
 
 pub(crate) async fn insert(conn: &mut Conn, tool: ToolRow, headers: Option<Vec<u8>>) -> Result<()> {
-    diesel::insert_into(tools::table)
-        .values(row! {
-            tools of tool: id, account_id, name, definition, headers = headers, revision,
-            created_at, updated_at
-        })
-        .run(conn)
-        .await
+    insert! {
+        conn, tools of tool: id, account_id, name, definition, headers = headers, revision,
+        created_at, updated_at
+    }
 }
 
 /// Pins the account's tools `ids`, as they are now, for a version without pinned tools. `false` if one of them is gone.
@@ -35,16 +32,11 @@ pub(crate) async fn pin(
     ids: &[ToolId],
 ) -> Result<bool> {
     for (position, id) in (0..).zip(ids) {
-        let Some((tool, headers)) = find(conn, account, *id).await? else {
-            return Ok(false);
-        };
-        diesel::insert_into(pins::table)
-            .values(row! {
-                pins: agent_id = agent, version, position, tool_id = tool.id,
-                definition = tool.definition, headers
-            })
-            .execute(conn)
-            .await?;
+        let (tool, headers) = some_or!(find(conn, account, *id).await?, false);
+        insert! {
+            conn, pins: agent_id = agent, version, position, tool_id = tool.id,
+            definition = tool.definition, headers
+        }?;
     }
     Ok(true)
 }
@@ -77,14 +69,11 @@ impl Store {
             locks::lock_account(conn, tool.account_id).await?;
             let made: i64 = tools::table
                 .filter(tools::account_id.eq(V(tool.account_id)))
-                .count()
-                .get_result(conn)
+                .counted(conn)
                 .await?;
-            if made >= most {
-                return Ok(Verdict::Rollback(false));
-            }
+            ensure!(made < most, Rollback(false));
             insert(conn, tool, headers).await?;
-            Ok(Verdict::Commit(true))
+            Ok(Commit(true))
         })
         .await
     }
@@ -96,12 +85,7 @@ impl Store {
         after: Option<PageKey<ToolId>>,
         limit: i64,
     ) -> Answer<'_, Vec<ToolRow>> {
-        let query = tools::table
-            .filter(tools::account_id.eq(V(account)))
-            .order((tools::created_at.desc(), tools::id.desc()))
-            .limit(limit + 1)
-            .select(ToolRow::as_select())
-            .into_boxed::<Db>();
+        let query = newest!(tools, ToolRow, account, limit);
         behind!(query, tools, after).read_all(self)
     }
 
@@ -120,9 +104,7 @@ impl Store {
         id: ToolId,
     ) -> Result<Option<(ToolRow, Option<String>)>> {
         let found = read!(self, |conn| find(conn, account, id).await).await?;
-        let Some((tool, sealed)) = found else {
-            return Ok(None);
-        };
+        let (tool, sealed) = some_or!(found, None);
         let headers = self.open_headers(tool.id, sealed)?;
         Ok(Some((tool, headers)))
     }
@@ -147,11 +129,9 @@ impl Store {
                 ))
                 .changes(conn)
                 .await?;
-            if !is_changed {
-                return Ok(Verdict::Rollback(None));
-            }
+            ensure!(is_changed, Rollback(None));
             let changed = find(conn, account, id).await?;
-            Ok(Verdict::Commit(changed.map(|(tool, _)| tool)))
+            Ok(Commit(changed.map(|(tool, _)| tool)))
         })
         .await
     }

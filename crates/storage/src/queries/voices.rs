@@ -35,7 +35,7 @@ async fn replace(conn: &mut Conn, provider: VoiceProvider, all: VoiceList) -> Re
         let is_news = |voice: &&Voice| known.get(&voice.voice_id) != Some(*voice);
         let news: Vec<&Voice> = some.iter().filter(is_news).collect();
         if !news.is_empty() {
-            dialect!(conn, write_voices(&news))?;
+            write(conn, &news).await?;
             changes.written += news.len();
         }
     }
@@ -52,6 +52,20 @@ async fn replace(conn: &mut Conn, provider: VoiceProvider, all: VoiceList) -> Re
         changes.deleted += diesel::delete(of).execute(conn).await?;
     }
     Ok(changes)
+}
+
+/// Writes voices, and replaces those with the same provider and id. Each may occur once.
+async fn write(conn: &mut Conn, all: &[&Voice]) -> Result<()> {
+    bulk! {
+        conn, "voices" "ON CONFLICT (provider, voice_id) DO UPDATE SET \
+           name = EXCLUDED.name, gender = EXCLUDED.gender, age = EXCLUDED.age, accent = EXCLUDED.accent, \
+           language = EXCLUDED.language, languages = EXCLUDED.languages, locales = EXCLUDED.locales, \
+           description = EXCLUDED.description, use_case = EXCLUDED.use_case, preview_url = EXCLUDED.preview_url, \
+           model_compat = EXCLUDED.model_compat, source = EXCLUDED.source, owner_id = EXCLUDED.owner_id",
+        voices of voice in all; provider, voice_id, name, gender, age, accent, language,
+        languages = json(&voice.languages), locales = json(&voice.locales), description, use_case,
+        preview_url, model_compat = json(&voice.model_compat), source, owner_id
+    }
 }
 
 /// Changes the generation, so that every process notices that the voices have changed.
@@ -102,11 +116,9 @@ impl Store {
     ) -> Answer<'_, VoiceChanges> {
         transact!(self, |conn| {
             let changes = replace(conn, provider, voices).await?;
-            if changes == VoiceChanges::default() {
-                return Ok(Verdict::Rollback(changes));
-            }
+            ensure!(changes != VoiceChanges::default(), Rollback(changes));
             renew_generation(conn, &mint::<EventId>(at).to_string()).await?;
-            Ok(Verdict::Commit(changes))
+            Ok(Commit(changes))
         })
     }
 

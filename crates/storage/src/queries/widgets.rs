@@ -95,12 +95,11 @@ pub(crate) async fn release(
 
 /// Whether the widget lists the origin.
 pub(crate) async fn names(conn: &mut Conn, agent: AgentId, origin: &str) -> Result<bool> {
-    let found: Option<AgentId> = origins::table
+    origins::table
         .find((V(agent), origin))
         .select(origins::agent_id)
-        .found(conn)
-        .await?;
-    Ok(found.is_some())
+        .exists(conn)
+        .await
 }
 
 /// Whether the widget is on and lists the origin.
@@ -125,9 +124,7 @@ pub(crate) async fn settings(conn: &mut Conn, agent: AgentId) -> Result<Option<W
         ))
         .found(conn)
         .await?;
-    let Some((enabled, max_sessions_per_minute, daily_credit_cap)) = row else {
-        return Ok(None);
-    };
+    let (enabled, max_sessions_per_minute, daily_credit_cap) = some_or!(row, None);
     let origins = origins::table
         .filter(origins::agent_id.eq(V(agent)))
         .order(origins::position)
@@ -151,11 +148,9 @@ impl Store {
         settings: WidgetSettings,
     ) -> Answer<'_, ()> {
         keep!(self, |conn| {
-            let set = (
-                widgets::enabled.eq(settings.enabled),
-                widgets::max_sessions_per_minute.eq(settings.max_sessions_per_minute),
-                widgets::daily_credit_cap.eq(settings.daily_credit_cap),
-            );
+            let set = row! {
+                widgets of settings: enabled, max_sessions_per_minute, daily_credit_cap
+            };
             // The widget's row first, so that of two concurrent changes the second waits, and both lists are complete.
             diesel::insert_into(widgets::table)
                 .values((
@@ -168,14 +163,9 @@ impl Store {
                 .set(set)
                 .execute(conn)
                 .await?;
-            diesel::delete(origins::table.filter(origins::agent_id.eq(V(agent))))
-                .execute(conn)
-                .await?;
+            delete(conn, origins::table.filter(origins::agent_id.eq(V(agent)))).await?;
             for (position, origin) in (0..).zip(settings.origins) {
-                diesel::insert_into(origins::table)
-                    .values(row! { origins: agent_id = agent, origin, position })
-                    .execute(conn)
-                    .await?;
+                insert! { conn, origins: agent_id = agent, origin, position }?;
             }
             Ok(())
         })
@@ -213,16 +203,12 @@ impl Store {
 
     /// Whether an enabled widget of any account lists the origin.
     pub fn is_widget_origin(&self, origin: String) -> Answer<'_, bool> {
-        read!(self, |conn| {
-            let found: Option<AgentId> = origins::table
-                .inner_join(widgets::table.on(widgets::agent_id.eq(origins::agent_id)))
-                .filter(origins::origin.eq(origin))
-                .filter(widgets::enabled)
-                .select(origins::agent_id)
-                .found(conn)
-                .await?;
-            Ok(found.is_some())
-        })
+        origins::table
+            .inner_join(widgets::table.on(widgets::agent_id.eq(origins::agent_id)))
+            .filter(origins::origin.eq(origin))
+            .filter(widgets::enabled)
+            .select(origins::agent_id)
+            .read_exists(self)
     }
 }
 

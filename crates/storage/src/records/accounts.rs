@@ -1,12 +1,9 @@
 //! Accounts, keys and wallets.
 
-use diesel::prelude::*;
-use offhook_domain::{AccountId, Credits, KeyId, Plan, Scopes, Timestamp, TransactionType};
-
-use crate::{AutoRefill, schema};
+use crate::prelude::*;
 
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = schema::accounts)]
+#[diesel(table_name = accounts)]
 pub struct Account {
     pub id: AccountId,
     pub name: String,
@@ -18,7 +15,7 @@ pub struct Account {
 
 /// An API key, without its token.
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = schema::api_keys)]
+#[diesel(table_name = api_keys)]
 pub struct ApiKey {
     pub id: KeyId,
     pub account_id: AccountId,

@@ -1,14 +1,9 @@
 //! Agents.
 
-use diesel::prelude::*;
-use offhook_domain::{
-    AccountId, AgentId, AgentStatus, DocumentId, FolderId, Runtime, Timestamp, ToolId,
-};
-
-use crate::schema;
+use crate::prelude::*;
 
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = schema::agents)]
+#[diesel(table_name = agents)]
 pub struct Agent {
     pub id: AgentId,
     pub account_id: AccountId,
@@ -64,7 +59,7 @@ pub struct AgentChange {
 
 /// A saved version of an agent.
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = schema::agent_versions)]
+#[diesel(table_name = agent_versions)]
 pub struct AgentVersion {
     /// Its number, from 1.
     pub version: i32,

@@ -1,13 +1,10 @@
 //! Data extracted from ended conversations.
 
-use diesel::prelude::*;
-use offhook_domain::{AccountId, AnalysisStatus, ClaimId, ConversationId, Timestamp};
-
-use crate::schema;
+use crate::prelude::*;
 
 /// The data to extract from an agent's conversations.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::analysis_schemas)]
+#[diesel(table_name = analysis_schemas)]
 pub struct AnalysisSchema {
     /// A JSON Schema, as JSON text. `None` extracts nothing.
     pub definition: Option<String>,
@@ -16,7 +13,7 @@ pub struct AnalysisSchema {
 
 /// The data extracted from a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::conversation_analyses)]
+#[diesel(table_name = conversation_analyses)]
 pub struct Analysis {
     pub status: AnalysisStatus,
     /// The data, as JSON text. It matches the schema that was in force when the conversation ended.

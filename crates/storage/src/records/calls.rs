@@ -1,9 +1,6 @@
 //! The steps of a call.
 
-use offhook_domain::{
-    AccountId, AgentId, CallOutcome, CallState, ConversationId, Credits, E164, EndpointId, EventId,
-    EventType, KeyId, Price, Runtime, Timestamp,
-};
+use crate::prelude::*;
 
 /// The response that a used Idempotency-Key replays.
 #[derive(Debug, Clone, PartialEq, Eq)]

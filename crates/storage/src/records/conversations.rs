@@ -1,16 +1,10 @@
 //! Conversations and their moments.
 
-use diesel::prelude::*;
-use offhook_domain::{
-    AccountId, AgentId, CallState, Channel, ClaimId, ConversationId, ConversationStatus, Credits,
-    E164, FailureReason, KeyId, NodeId, Price, Runtime, TerminationReason, Timestamp,
-};
-
-use crate::schema;
+use crate::prelude::*;
 
 /// A conversation on any channel. Phone calls are those with a dialer.
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = schema::conversations)]
+#[diesel(table_name = conversations)]
 pub struct Conversation {
     pub id: ConversationId,
     pub account_id: AccountId,
@@ -70,7 +64,7 @@ pub struct Conversation {
 
 /// What carries a conversation.
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = schema::conversations)]
+#[diesel(table_name = conversations)]
 pub struct HeldBy {
     /// While the call lasts: what the network needs to end it if its owner dies, in the network's own format.
     pub dialog: Option<String>,
@@ -80,7 +74,7 @@ pub struct HeldBy {
 
 /// How fast the agent replied in a conversation.
 #[derive(Debug, Clone, Copy, Queryable, Selectable)]
-#[diesel(table_name = schema::conversations)]
+#[diesel(table_name = conversations)]
 pub struct Latency {
     /// Turns whose latency was measured.
     #[diesel(column_name = latency_turns)]
@@ -121,12 +115,12 @@ impl Conversation {
 
 /// A conversation with its agent's name, as lists and reads show it.
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = schema::conversations)]
+#[diesel(table_name = conversations)]
 pub struct ConversationView {
     #[diesel(embed)]
     pub conversation: Conversation,
     /// The agent's current name.
-    #[diesel(select_expression = schema::agents::name)]
+    #[diesel(select_expression = agents::name)]
     pub agent_name: String,
 }
 
@@ -152,7 +146,7 @@ pub type Role = String;
 
 /// An entry of a conversation: a turn (with a role) or a change of state.
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = schema::conversation_moments)]
+#[diesel(table_name = conversation_moments)]
 pub struct Moment {
     /// Its number in the conversation, from 1.
     pub seq: i32,

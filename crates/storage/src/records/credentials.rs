@@ -1,12 +1,9 @@
 //! Provider credentials of accounts. The secrets themselves can only be read one at a time.
 
-use diesel::prelude::*;
-use offhook_domain::{AccountId, CredentialId, CredentialProvider, Timestamp};
-
-use crate::schema;
+use crate::prelude::*;
 
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::provider_credentials)]
+#[diesel(table_name = provider_credentials)]
 pub struct Credential {
     pub id: CredentialId,
     pub account_id: AccountId,

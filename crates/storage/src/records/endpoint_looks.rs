@@ -1,8 +1,6 @@
 //! What the page of an endpoint shows in addition to it.
 
-use offhook_domain::{EndpointId, EventType, Timestamp};
-
-use crate::{Delivery, DeliveryState};
+use crate::prelude::*;
 
 /// The health of an endpoint.
 #[derive(Debug, Clone)]

@@ -1,14 +1,9 @@
 //! Knowledge documents, folders and their search index.
 
-use diesel::prelude::*;
-use offhook_domain::{
-    AccountId, AgentId, ClaimId, DocumentId, DocumentSource, DocumentStatus, FolderId, Timestamp,
-};
-
-use crate::schema;
+use crate::prelude::*;
 
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = schema::knowledge_documents)]
+#[diesel(table_name = knowledge_documents)]
 pub struct Document {
     pub id: DocumentId,
     pub account_id: AccountId,
@@ -62,7 +57,7 @@ pub struct DocumentFilter {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::knowledge_folders)]
+#[diesel(table_name = knowledge_folders)]
 pub struct Folder {
     pub id: FolderId,
     pub account_id: AccountId,
@@ -91,8 +86,7 @@ pub struct ClaimedDocument {
 }
 
 /// A passage to store.
-#[derive(Debug, Clone, Insertable)]
-#[diesel(table_name = schema::knowledge_passages, treat_none_as_default_value = false)]
+#[derive(Debug, Clone)]
 pub struct NewPassage {
     /// Its position in the document, from 0.
     pub ordinal: i32,
@@ -176,7 +170,7 @@ pub struct EmbeddingJob {
 
 /// Vectors of consecutive passages of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::knowledge_embeddings)]
+#[diesel(table_name = knowledge_embeddings)]
 pub struct PassageVectors {
     #[diesel(column_name = document_id)]
     pub document: DocumentId,

@@ -1,8 +1,6 @@
 //! Legacy agents and calls as their provider reports them.
 
-use offhook_domain::{
-    AccountId, Channel, ConversationId, E164, FailureReason, NodeId, NumberProvider, Timestamp,
-};
+use crate::prelude::*;
 
 /// An agent of the provider's list.
 #[derive(Debug, Clone)]

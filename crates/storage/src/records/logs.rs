@@ -1,15 +1,10 @@
 //! The request log.
 
-use diesel::prelude::*;
-use offhook_domain::{
-    AccountId, KeyId, LogEntryId, RequestId, Resource, ResourceId, ResourceKind, Timestamp,
-};
-
-use crate::schema;
+use crate::prelude::*;
 
 /// A request of an account and its response.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::request_logs)]
+#[diesel(table_name = request_logs)]
 pub struct LogEntry {
     pub id: LogEntryId,
     /// The account that the request came from.

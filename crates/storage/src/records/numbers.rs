@@ -1,13 +1,10 @@
 //! Phone numbers.
 
-use diesel::prelude::*;
-use offhook_domain::{AccountId, AgentId, E164, NumberProvider, PhoneNumberId, Timestamp};
-
-use crate::schema;
+use crate::prelude::*;
 
 /// A number that an account calls from.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::phone_numbers)]
+#[diesel(table_name = phone_numbers)]
 pub struct PhoneNumber {
     pub id: PhoneNumberId,
     pub account_id: AccountId,

@@ -1,13 +1,10 @@
 //! What the overview of an account shows.
 
-use diesel::prelude::*;
-use offhook_domain::Timestamp;
-
-use crate::{ConversationView, schema};
+use crate::prelude::*;
 
 /// Totals of the calls that began in one hour, once they have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::usage_hours)]
+#[diesel(table_name = usage_hours)]
 pub struct UsageHour {
     /// The UTC hour, counted from 1970-01-01 ([`UsageHour::of`]).
     pub hour: i32,

@@ -1,13 +1,7 @@
 //! People who sign in, their sessions and their sign-in attempts.
 
+use crate::prelude::*;
 use std::fmt;
-use std::time::Duration;
-
-use diesel::prelude::*;
-use offhook_domain::{AccountId, EmailAddress, EventId, MemberId, MemberRole, Timestamp};
-
-use crate::schema;
-use crate::{Account, Member};
 
 /// Who makes a change, for the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +23,7 @@ impl fmt::Display for Actor {
 
 /// A person's stored password.
 #[derive(Clone, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::people)]
+#[diesel(table_name = people)]
 pub struct Password {
     /// The hash in PHC form.
     #[diesel(column_name = password)]
@@ -76,7 +70,7 @@ pub struct Session {
 
 /// A one-time link with which a person sets a password.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::sign_in_links)]
+#[diesel(table_name = sign_in_links)]
 pub struct SignInLink {
     pub email: EmailAddress,
     /// The account that it was made for.
@@ -136,7 +130,7 @@ pub enum MemberStep {
 
 /// A line of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::audit_log)]
+#[diesel(table_name = audit_log)]
 pub struct AuditEntry {
     pub id: EventId,
     /// The actor: `cli`, or `member:` and an id.

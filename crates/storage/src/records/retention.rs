@@ -1,13 +1,10 @@
 //! How long conversations are kept.
 
-use diesel::prelude::*;
-use offhook_domain::{AccountId, Timestamp};
-
-use crate::schema;
+use crate::prelude::*;
 
 /// How far back an account could last see, and data kept although the account can no longer see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::retention_windows)]
+#[diesel(table_name = retention_windows)]
 pub struct RetentionWindow {
     pub account_id: AccountId,
     /// Days that it could last see; `None` means forever.

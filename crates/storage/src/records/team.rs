@@ -1,13 +1,10 @@
 //! Members and invitations.
 
-use diesel::prelude::*;
-use offhook_domain::{AccountId, EmailAddress, InvitationId, MemberId, MemberRole, Timestamp};
-
-use crate::schema;
+use crate::prelude::*;
 
 /// A person who works with an account.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::members)]
+#[diesel(table_name = members)]
 pub struct Member {
     pub id: MemberId,
     pub account_id: AccountId,
@@ -20,7 +17,7 @@ pub struct Member {
 
 /// A one-time link to an account's team. It takes a seat until it expires.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::invitations)]
+#[diesel(table_name = invitations)]
 pub struct Invitation {
     pub id: InvitationId,
     pub account_id: AccountId,

@@ -1,13 +1,10 @@
 //! Tools, and those that published versions have pinned.
 
-use diesel::prelude::*;
-use offhook_domain::{AccountId, Timestamp, ToolId};
-
-use crate::schema;
+use crate::prelude::*;
 
 /// A tool of an account, without the values of its headers.
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = schema::tools)]
+#[diesel(table_name = tools)]
 pub struct ToolRow {
     pub id: ToolId,
     pub account_id: AccountId,

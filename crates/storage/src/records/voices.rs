@@ -1,13 +1,10 @@
 //! Voices as their providers list them.
 
-use diesel::prelude::*;
-use offhook_domain::{AccountId, CredentialId, Voice, VoiceGender, VoiceProvider, VoiceSource};
-
-use crate::schema;
+use crate::prelude::*;
 
 /// A voice as stored; lists are JSON text.
 #[derive(Queryable, Selectable)]
-#[diesel(table_name = schema::voices)]
+#[diesel(table_name = voices)]
 pub(crate) struct VoiceRow {
     provider: VoiceProvider,
     voice_id: String,
@@ -76,7 +73,7 @@ pub enum VoiceOwner {
 
 /// A voice of an account's own.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = schema::account_voices)]
+#[diesel(table_name = account_voices)]
 pub struct AccountVoice {
     pub provider: VoiceProvider,
     /// The provider's id of the voice.

@@ -1,14 +1,8 @@
 //! Endpoints, deliveries and attempts.
 
-use std::time::Duration;
+use crate::prelude::*;
 
-use diesel::prelude::*;
-use offhook_domain::{
-    AccountId, AttemptId, ClaimId, DeliveryId, EndpointId, EventId, EventType, Timestamp,
-};
 pub use offhook_domain::{AttemptOutcome, DeliveryState, EndpointStatus};
-
-use crate::schema;
 
 /// [`Endpoint::disabled_reason`] of an endpoint that the customer disabled: no deliveries are stored for it.
 pub const DISABLED_BY_CUSTOMER: &str = "customer";
@@ -29,7 +23,7 @@ pub struct FailingEndpoint {
 
 /// An event of an account.
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = schema::events)]
+#[diesel(table_name = events)]
 pub struct AccountEvent {
     pub id: EventId,
     pub kind: EventType,
@@ -39,7 +33,7 @@ pub struct AccountEvent {
 }
 
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = schema::webhook_endpoints)]
+#[diesel(table_name = webhook_endpoints)]
 pub struct Endpoint {
     pub id: EndpointId,
     pub account_id: AccountId,
@@ -71,7 +65,7 @@ pub struct EndpointChange {
 
 /// A delivery of an event to an endpoint.
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = schema::deliveries)]
+#[diesel(table_name = deliveries)]
 pub struct Delivery {
     pub id: DeliveryId,
     pub account_id: AccountId,
@@ -102,7 +96,7 @@ pub struct DeliveryFilter {
 
 /// One attempt of a delivery.
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = schema::attempts)]
+#[diesel(table_name = attempts)]
 pub struct Attempt {
     /// Its id, the `X-Service-Delivery` header.
     pub id: AttemptId,

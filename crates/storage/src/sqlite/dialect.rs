@@ -2,27 +2,22 @@
 
 mod about;
 mod accounts;
-mod batches;
 mod calls;
 mod deliveries;
 mod idempotency;
 mod knowledge;
-mod logs;
-mod voices;
 
 use crate::prelude::*;
 use std::sync::LazyLock;
 use std::time::Instant;
 
+pub(crate) use crate::queries::recipients::insert_recipients;
 pub(crate) use about::*;
 pub(crate) use accounts::*;
-pub(crate) use batches::*;
 pub(crate) use calls::*;
 pub(crate) use deliveries::*;
 pub(crate) use idempotency::*;
 pub(crate) use knowledge::*;
-pub(crate) use logs::*;
-pub(crate) use voices::*;
 
 /// The clock for leases and keys: the process's own, because one process owns the file.
 pub(crate) async fn key_clock(_conn: &mut Conn, now: Timestamp, _offset: i64) -> Result<Timestamp> {
@@ -61,13 +56,4 @@ pub(crate) async fn durability(conn: &mut Conn) -> Result<String> {
         2 => "FULL".to_owned(),
         other => other.to_string(),
     })
-}
-
-/// A service-wide setting, locked until the transaction ends. `None` if it does not exist.
-pub(crate) async fn lock_setting(conn: &mut Conn, name: &str) -> Result<Option<String>> {
-    Ok(service_settings::table
-        .find(name)
-        .select(service_settings::value)
-        .found(conn)
-        .await?)
 }

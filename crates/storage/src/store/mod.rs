@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use diesel::deserialize::FromSqlRow;
-use diesel::query_builder::{QueryFragment, QueryId};
+use diesel::query_builder::{AsQuery, QueryFragment, QueryId};
 use diesel::query_dsl::methods::LimitDsl;
 use diesel::result::Error::NotFound;
 use diesel::result::QueryResult;
@@ -157,6 +157,15 @@ pub(crate) trait OnStore: Sized {
         U: FromSqlRow<ST, Db> + Send + 'static,
     {
         database::first_of(self.limit(1).read_all(store), Ok)
+    }
+
+    /// Whether it has a row.
+    fn read_exists(self, store: &Store) -> Answer<'_, bool>
+    where
+        Self: LimitDsl<Output: AsQuery<Query: QueryFragment<Db> + QueryId>>,
+    {
+        let statement = store.statement(&self.limit(1).as_query());
+        read!(store, |conn| database::has_rows(statement, conn).await)
     }
 
     /// Its only row.

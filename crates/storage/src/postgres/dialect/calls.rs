@@ -1,8 +1,8 @@
 //! The statements on calls that differ, for PostgreSQL.
 
+use super::column;
 use crate::postgres::{CallStep, Step};
 use crate::prelude::*;
-use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 
 /// Appends a turn to a live call, in one statement: with thousands of calls, turns are most of what is written.
 pub(crate) async fn append_turn(
@@ -11,19 +11,29 @@ pub(crate) async fn append_turn(
     claim: ClaimId,
     turn: NewTurn,
 ) -> Result<Fenced> {
-    let append = AppendTurn {
-        id: V(id),
-        claim: V(claim),
-        live: V(CallState::Live),
-        counts: i32::from(turn.role != "tool"),
-        at: V(turn.started_at),
-        before: turn.seq.map(|seq| seq - 1),
-        turn,
-    };
-    Ok(match append.execute(conn).await? {
-        0 => Fenced::Lost,
-        _ => Fenced::Done,
-    })
+    let appended = diesel::sql_query(
+        "WITH call AS (UPDATE conversations \
+             SET last_seq = last_seq + 1, messages_count = messages_count + $1 \
+             WHERE id = $2 AND claim_id = $3 AND state = $4 AND last_seq = COALESCE($5, last_seq) \
+             RETURNING id, last_seq) \
+         INSERT INTO conversation_moments \
+             (conversation_id, seq, at, role, content, duration_ms, interrupted, latency) \
+         SELECT id, last_seq, $6, $7, $8, $9, $10, $11 FROM call",
+    )
+    .bind::<Integer, _>(i32::from(turn.role != "tool"))
+    .bind::<sql::Uuid, _>(V(id))
+    .bind::<sql::Uuid, _>(V(claim))
+    .bind::<sql::Word, _>(V(CallState::Live))
+    .bind::<Nullable<Integer>, _>(turn.seq.map(|seq| seq - 1))
+    .bind::<sql::Instant, _>(V(turn.started_at))
+    .bind::<Text, _>(turn.role)
+    .bind::<Text, _>(turn.text)
+    .bind::<Integer, _>(turn.duration_ms)
+    .bind::<Bool, _>(turn.interrupted)
+    .bind::<Nullable<Text>, _>(turn.latency)
+    .changes(conn)
+    .await?;
+    Ok(Fenced::of(appended))
 }
 
 /// Applies one step to each of several calls, and returns the calls that took theirs. Skips rows that another
@@ -65,24 +75,24 @@ pub(crate) async fn take_steps(
          FROM call JOIN step ON step.id = call.id \
          RETURNING conversation_id",
     )
-    .bind::<Array<sql::Uuid>, _>(super::column(steps, |one| V(one.id)))
-    .bind::<Array<sql::Uuid>, _>(super::column(steps, |one| V(one.claim)))
-    .bind::<Array<sql::Instant>, _>(super::column(steps, at))
-    .bind::<Array<Nullable<Text>>, _>(super::column(steps, |one| turn(one).map(|turn| turn.role)))
-    .bind::<Array<Nullable<Text>>, _>(super::column(steps, |one| turn(one).map(|turn| turn.text)))
-    .bind::<Array<Nullable<Integer>>, _>(super::column(steps, |one| {
+    .bind::<Array<sql::Uuid>, _>(column(steps, |one| V(one.id)))
+    .bind::<Array<sql::Uuid>, _>(column(steps, |one| V(one.claim)))
+    .bind::<Array<sql::Instant>, _>(column(steps, at))
+    .bind::<Array<Nullable<Text>>, _>(column(steps, |one| turn(one).map(|turn| turn.role)))
+    .bind::<Array<Nullable<Text>>, _>(column(steps, |one| turn(one).map(|turn| turn.text)))
+    .bind::<Array<Nullable<Integer>>, _>(column(steps, |one| {
         turn(one).map(|turn| turn.duration_ms)
     }))
-    .bind::<Array<Nullable<Bool>>, _>(super::column(steps, |one| {
+    .bind::<Array<Nullable<Bool>>, _>(column(steps, |one| {
         turn(one).map(|turn| turn.interrupted)
     }))
-    .bind::<Array<Nullable<Text>>, _>(super::column(steps, |one| {
+    .bind::<Array<Nullable<Text>>, _>(column(steps, |one| {
         turn(one).and_then(|turn| turn.latency)
     }))
     .bind::<sql::Word, _>(V(CallState::Dialing))
     .bind::<sql::Word, _>(V(CallState::Live))
-    .bind::<Array<Nullable<Text>>, _>(super::column(steps, dialog))
-    .bind::<Array<Nullable<Integer>>, _>(super::column(steps, |one| {
+    .bind::<Array<Nullable<Text>>, _>(column(steps, dialog))
+    .bind::<Array<Nullable<Integer>>, _>(column(steps, |one| {
         turn(one).and_then(|turn| turn.seq)
     }))
     .load::<Taken, _>(conn)
@@ -94,57 +104,4 @@ pub(crate) async fn take_steps(
 struct Taken {
     #[diesel(sql_type = sql::Uuid)]
     conversation_id: ConversationId,
-}
-
-struct AppendTurn {
-    id: V<ConversationId>,
-    claim: V<ClaimId>,
-    live: V<CallState>,
-    /// 1 if it is a message.
-    counts: i32,
-    at: V<Timestamp>,
-    /// The last moment before it, if known.
-    before: Option<i32>,
-    turn: NewTurn,
-}
-
-impl QueryFragment<Db> for AppendTurn {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Db>) -> QueryResult<()> {
-        out.push_sql(
-            "WITH call AS (UPDATE conversations \
-             SET last_seq = last_seq + 1, messages_count = messages_count + ",
-        );
-        out.push_bind_param::<Integer, _>(&self.counts)?;
-        out.push_sql(" WHERE id = ");
-        out.push_bind_param::<sql::Uuid, _>(&self.id)?;
-        out.push_sql(" AND claim_id = ");
-        out.push_bind_param::<sql::Uuid, _>(&self.claim)?;
-        out.push_sql(" AND state = ");
-        out.push_bind_param::<sql::Word, _>(&self.live)?;
-        out.push_sql(" AND last_seq = COALESCE(");
-        out.push_bind_param::<Nullable<Integer>, _>(&self.before)?;
-        out.push_sql(
-            ", last_seq) RETURNING id, last_seq) INSERT INTO conversation_moments \
-             (conversation_id, seq, at, role, content, duration_ms, interrupted, latency) \
-             SELECT id, last_seq, ",
-        );
-        out.push_bind_param::<sql::Instant, _>(&self.at)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Text, _>(&self.turn.role)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Text, _>(&self.turn.text)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Integer, _>(&self.turn.duration_ms)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Bool, _>(&self.turn.interrupted)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<Text>, _>(&self.turn.latency)?;
-        out.push_sql(" FROM call");
-        Ok(())
-    }
-}
-
-impl QueryId for AppendTurn {
-    type QueryId = Self;
-    const HAS_STATIC_QUERY_ID: bool = true;
 }

@@ -19,24 +19,6 @@ pub(crate) async fn cancel_open(conn: &mut Conn, endpoint: EndpointId, most: i64
     .await?)
 }
 
-pub(crate) async fn insert_attempts(
-    conn: &mut Conn,
-    claimed: &[ClaimedAttempt],
-    at: Timestamp,
-) -> Result<()> {
-    diesel::sql_query(
-        "INSERT INTO attempts (id, delivery_id, number, at, outcome) \
-         SELECT a.id, a.delivery_id, a.number, $4, 'begun' \
-         FROM UNNEST($1, $2, $3) AS a(id, delivery_id, number)",
-    )
-    .bind::<Array<sql::Uuid>, _>(column(claimed, |a| a.attempt_id))
-    .bind::<Array<sql::Uuid>, _>(column(claimed, |a| a.delivery_id))
-    .bind::<Array<Integer>, _>(column(claimed, |a| a.number))
-    .bind::<sql::Instant, _>(V(at))
-    .run(conn)
-    .await
-}
-
 /// Records the results of scheduled attempts, and moves their deliveries where the claim is still in force: two
 /// statements, however many results. The next attempt is due by the database's clock, after the part of its wait that
 /// is left at `steady`. Returns the deliveries that were given up.
@@ -70,9 +52,7 @@ pub(crate) async fn finish(
     let mut scheduled: Vec<&AttemptReport> = reports.iter().filter(|r| r.number > 0).collect();
     // In id order, so that two processes never deadlock.
     scheduled.sort_by_key(|report| report.delivery_id);
-    if scheduled.is_empty() {
-        return Ok(HashSet::new());
-    }
+    ensure!(!scheduled.is_empty(), HashSet::new());
     // A failure does not reopen a delivery that was cancelled or received meanwhile.
     let moved: Vec<Moved> = diesel::sql_query(
         "UPDATE deliveries d SET \

@@ -25,9 +25,7 @@ pub(crate) async fn append_turn(
         .get_result(conn)
         .await
         .optional()?;
-    let Some(seq) = seq else {
-        return Ok(Fenced::Lost);
-    };
+    let seq = some_or!(seq, Fenced::Lost);
     moments::said(conn, id, seq, turn).await?;
     Ok(Fenced::Done)
 }

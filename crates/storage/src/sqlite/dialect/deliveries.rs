@@ -17,23 +17,6 @@ pub(crate) async fn cancel_open(conn: &mut Conn, endpoint: EndpointId, most: i64
     .await?)
 }
 
-pub(crate) async fn insert_attempts(
-    conn: &mut Conn,
-    claimed: &[ClaimedAttempt],
-    at: Timestamp,
-) -> Result<()> {
-    for attempt in claimed {
-        diesel::insert_into(attempts::table)
-            .values(row! {
-                attempts of attempt: id = attempt.attempt_id, delivery_id, number, at = at,
-                outcome = AttemptOutcome::Begun
-            })
-            .execute(conn)
-            .await?;
-    }
-    Ok(())
-}
-
 /// Each enabled endpoint's due deliveries, oldest first. None has the claim yet.
 pub(crate) async fn claim_due(
     conn: &mut Conn,
@@ -113,22 +96,17 @@ pub(crate) async fn finish(
         let mine = deliveries::id
             .eq(V(report.delivery_id))
             .and(deliveries::claim_id.eq(V(report.claim_id)));
-        let recorded = (
-            deliveries::attempts_count.eq(report.number),
-            deliveries::abandoned_count.eq(0),
-            deliveries::claim_id.eq(None::<ClaimId>),
-            deliveries::lease_expires_at.eq(None::<Timestamp>),
-        );
-        let moved = (
-            deliveries::state.eq(V(state)),
-            deliveries::next_attempt_at.eq(next),
-        );
+        let recorded = row! {
+            deliveries: attempts_count = report.number, abandoned_count = 0, claim_id = NULL,
+            lease_expires_at = NULL
+        };
+        let moved = row! { deliveries: state, next_attempt_at = next };
         let open =
             deliveries::state.eq_any([DeliveryState::Pending, DeliveryState::Retrying].map(V));
         // A failure does not reopen a delivery that was cancelled or received meanwhile.
         let changed = diesel::update(deliveries::table)
             .filter(mine)
-            .filter(open.or(report.success.into_sql::<diesel::sql_types::Bool>()))
+            .filter(open.or(report.success.into_sql::<Bool>()))
             .set(moved)
             .execute(conn)
             .await?;

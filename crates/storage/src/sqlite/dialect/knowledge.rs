@@ -2,25 +2,6 @@
 
 use crate::prelude::*;
 
-/// Does nothing: while the only writer runs a transaction, documents cannot be deleted.
-pub(crate) async fn hold_documents(_conn: &mut Conn, _ids: &[DocumentId]) -> Result<()> {
-    Ok(())
-}
-
-pub(crate) async fn insert_passages(
-    conn: &mut Conn,
-    document: DocumentId,
-    rows: Vec<NewPassage>,
-) -> Result<()> {
-    for row in rows {
-        diesel::insert_into(passages::table)
-            .values((row, passages::document_id.eq(V(document))))
-            .execute(conn)
-            .await?;
-    }
-    Ok(())
-}
-
 /// Uses one statement: one for each of hundreds of words would take several times as long.
 pub(crate) async fn insert_postings(
     conn: &mut Conn,
