@@ -90,15 +90,16 @@ impl<'r, R> Bulk<'r, R> {
     }
 }
 
-/// Inserts a row for each item: `column = value`, or a name alone for the item's field.
+/// Inserts a row for each item into the table of this name: `column = value`, or a name alone for the item's field. What
+/// happens to a row that exists may follow the name.
 macro_rules! bulk {
-    ($conn:ident, $name:literal $rest:literal, $table:ident of $item:ident in $rows:expr; $($column:ident $(= $value:expr)?),+) => {
+    ($conn:ident, $name:literal $($rest:literal)?, $table:ident of $item:ident in $rows:expr; $($column:ident $(= $value:expr)?),+) => {
         $crate::database::Bulk::of($rows)
             $(.column($table::$column, |$item| {
                 let _ = $item;
                 $crate::database::bulk!(@ $item $column $($value)?)
             }))+
-            .insert($conn, $name, $rest)
+            .insert($conn, $name, concat!($($rest)?))
             .await
     };
     (@ $item:ident $column:ident) => {

@@ -334,7 +334,7 @@ pub(crate) trait RunQueryDsl: Sized {
 impl<T> RunQueryDsl for T {}
 
 /// Deletes rows, and returns how many.
-pub(crate) fn delete<'c, T>(conn: &'c mut Conn, rows: T) -> BoxFuture<'c, QueryResult<usize>>
+pub(crate) fn delete<T>(conn: &mut Conn, rows: T) -> BoxFuture<'_, QueryResult<usize>>
 where
     T: IntoUpdateTarget,
     DeleteStatement<T::Table, T::WhereClause>: QueryFragment<Db> + QueryId,

@@ -54,7 +54,6 @@ impl Store {
         began: Timestamp,
         why: &str,
     ) -> Answer<'_, ()> {
-        let why = why.to_owned();
         diesel::update(of!(account, provider))
             .filter(credentials::updated_at.le(V(began)))
             .set(row! { credentials: asked_at = began, last_error = why })

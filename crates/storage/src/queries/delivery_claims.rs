@@ -100,7 +100,7 @@ impl Store {
             endpoints.dedup();
             let sealed = signing(conn, &endpoints, now).await?;
             bulk! {
-                conn, "attempts" "", attempts of one in &attempts; id = one.attempt_id, delivery_id,
+                conn, "attempts", attempts of one in &attempts; id = one.attempt_id, delivery_id,
                 number, at = now, outcome = AttemptOutcome::Begun
             }?;
             Ok((attempts, sealed))

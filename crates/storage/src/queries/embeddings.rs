@@ -193,7 +193,6 @@ impl Store {
         document: DocumentId,
         model: &str,
     ) -> Answer<'_, Option<PassageVectors>> {
-        let model = model.to_owned();
         embeddings::table
             .filter(embeddings::document_id.eq(V(document)))
             .filter(embeddings::model.eq(model))
@@ -241,7 +240,6 @@ impl Store {
         before: Option<DocumentId>,
         limit: i64,
     ) -> Answer<'_, Vec<EmbeddedDocument>> {
-        let model = model.to_owned();
         let query = embedded::table
             .filter(embedded::account_id.eq(V(account)))
             .filter(embedded::model.eq(model))
@@ -261,7 +259,6 @@ impl Store {
         model: &str,
         documents: Vec<DocumentId>,
     ) -> Answer<'_, Vec<EmbeddedDocument>> {
-        let model = model.to_owned();
         embedded::table
             .filter(embedded::document_id.eq_any(documents.into_iter().map(V)))
             .filter(embedded::account_id.eq(V(account)))
@@ -276,7 +273,6 @@ impl Store {
         documents: Vec<DocumentId>,
         model: &str,
     ) -> Answer<'_, Vec<PassageVectors>> {
-        let model = model.to_owned();
         embeddings::table
             .filter(embeddings::document_id.eq_any(documents.into_iter().map(V)))
             .filter(embeddings::model.eq(model))

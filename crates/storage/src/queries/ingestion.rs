@@ -35,7 +35,7 @@ async fn insert_part(
 ) -> Result<()> {
     if !part.passages.is_empty() {
         bulk! {
-            conn, "knowledge_passages" "", passages of one in &part.passages; document_id = id,
+            conn, "knowledge_passages", passages of one in &part.passages; document_id = id,
             ordinal, repeats, content
         }?;
     }
