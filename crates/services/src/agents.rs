@@ -68,10 +68,9 @@ impl Agents {
         page: PageRequest<AgentId>,
     ) -> Result<Page<Agent>, StoreError> {
         filter.q = filter.q.as_deref().map(fold);
-        let limit = i64::from(page.limit);
         let store = &self.ctx.store;
-        let rows = store.agents(account, filter, page.after, limit).await?;
-        Ok(Page::of(rows, page.limit))
+        page.read(|after, limit| store.agents(account, filter, after, limit))
+            .await
     }
 
     /// Returns an agent with its head configuration.

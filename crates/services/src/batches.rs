@@ -3,21 +3,24 @@
 mod csv_rows;
 mod read;
 mod recipients;
+pub(crate) mod round;
 mod scheduler;
+pub(crate) mod steps;
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::json::{Fault, FieldError, Json};
-use offhook_domain::{AccountId, AgentStatus, BatchId, BatchStatus, Runtime};
+use offhook_domain::{AccountId, AgentStatus, BatchId, BatchStatus, Runtime, Timestamp};
 use offhook_storage::{
-    Batch, BatchFilter, BatchStep, BatchWrite, IdempotencyClaim, NewBatch, NewRecipient, Recipient,
-    StoredAnswer, mint,
+    Batch, BatchFilter, BatchStep, IdempotencyClaim, KeyOwner, NewRecipient, Recipient,
+    StoredAnswer, Tx, mint,
 };
 
 use crate::calls::{no_number, replay};
 use crate::digest::sha256;
 use crate::error::{Result, UseCaseError};
+use crate::transact::transact;
 use crate::{Caller, Context, Page, PageRequest, PlacedReply, Providers, Refusal};
 
 pub use csv_rows::CsvRows;
@@ -50,10 +53,9 @@ impl Batches {
         filter: BatchFilter,
         page: PageRequest<BatchId>,
     ) -> Result<Page<Batch>> {
-        let limit = i64::from(page.limit);
         let store = &self.0.store;
-        let rows = store.batches(account, filter, page.after, limit).await?;
-        Ok(Page::of(rows, page.limit))
+        let page = page.read(|after, limit| store.batches(account, filter, after, limit));
+        Ok(page.await?)
     }
 
     pub async fn get(&self, account: AccountId, id: BatchId) -> Result<Batch> {
@@ -97,57 +99,28 @@ impl Batches {
         }
         let request = body.read(&self.0.calls.allowed_prefixes)?;
         let batch = self.batch(caller, &request).await?;
-        let location = format!("/v1/batch-calls/{}", batch.id);
-        let printed = print(&batch);
-        let at = batch.created_at;
-        let new = NewBatch {
-            batch,
-            recipients: request
-                .rows
-                .into_iter()
-                .map(|Row { to, metadata }| NewRecipient {
-                    id: mint(at),
-                    to,
-                    metadata: metadata.as_json_text().to_owned(),
-                })
-                .collect(),
-            idempotency: key.map(|key| IdempotencyClaim {
-                operation: CREATE,
-                key,
-                answer: StoredAnswer {
-                    fingerprint: fingerprint.clone(),
-                    status: 202,
-                    location: location.clone(),
-                    body: printed.clone(),
-                },
-                steady: self.0.clock.steady(),
-            }),
-        };
-        self.written(new, (location, printed), &fingerprint).await
-    }
-
-    async fn written(
-        &self,
-        new: NewBatch,
-        (location, body): (String, Vec<u8>),
-        fingerprint: &[u8],
-    ) -> Result<PlacedReply> {
-        let created = self.0.store.create_batch(new).await;
-        match created.map_err(UseCaseError::of_write(IN_DOUBT))? {
-            BatchWrite::Done(batch) => {
-                tracing::info!(batch = %batch.id, recipients = batch.total, "batch accepted");
-                self.0.wakes.batches.notify_one();
-                Ok(PlacedReply {
-                    status: 202,
-                    location,
-                    body,
-                    replayed: false,
-                })
+        let (id, total, at) = (batch.id, batch.total, batch.created_at);
+        let rows = request.rows.into_iter();
+        let recipients = rows
+            .map(|Row { to, metadata }| NewRecipient {
+                id: mint(at),
+                to,
+                metadata: metadata.as_json_text().to_owned(),
+            })
+            .collect();
+        let key = self.key(CREATE, key, fingerprint);
+        let written = transact!(self.0.store, |tx| {
+            let reply = key.reply(&mut tx, &batch, print).await?;
+            if !reply.replayed {
+                tx.insert_batch(&batch, recipients).await?;
             }
-            BatchWrite::KeyUsed(answer) => replay(answer, fingerprint),
-            BatchWrite::KeyInFlight => Err(UseCaseError::Conflict(Refusal::InFlight)),
-            BatchWrite::Absent | BatchWrite::Refused(_) => Err(UseCaseError::NotFound),
+            Ok(reply)
+        });
+        let reply = self.replied(written)?;
+        if !reply.replayed {
+            tracing::info!(batch = %id, recipients = total, "batch accepted");
         }
+        Ok(reply)
     }
 
     async fn batch(&self, caller: &Caller, request: &Request) -> Result<Batch> {
@@ -209,29 +182,11 @@ impl Batches {
     /// Pauses, resumes or cancels a batch. Calls under way continue to their end.
     pub async fn step(&self, caller: &Caller, id: BatchId, step: BatchStep) -> Result<Batch> {
         let at = self.0.clock.now();
-        let step_by = (step, caller.key.as_ref().map(|key| key.id));
-        let stepped = self
-            .0
-            .store
-            .step_batch(caller.account.id, id, step_by, at)
-            .await;
-        match stepped.map_err(UseCaseError::of_write(IN_DOUBT))? {
-            BatchWrite::Done(batch) => {
-                self.0.wakes.batches.notify_one();
-                Ok(batch)
-            }
-            BatchWrite::Refused(batch) => {
-                let refusal = match step {
-                    BatchStep::Pause => Refusal::BatchNotPausable,
-                    BatchStep::Resume => Refusal::BatchNotResumable,
-                    BatchStep::Cancel => Refusal::BatchNotCancellable,
-                };
-                Err(UseCaseError::Conflict(refusal(batch.status)))
-            }
-            BatchWrite::Absent | BatchWrite::KeyUsed(_) | BatchWrite::KeyInFlight => {
-                Err(UseCaseError::NotFound)
-            }
-        }
+        let (account, key) = (caller.account.id, caller.key.as_ref().map(|key| key.id));
+        let stepped = steps::step_batch(&self.0.store, (account, id), (step, key), at);
+        let batch = stepped.await.map_err(UseCaseError::of_write(IN_DOUBT))?;
+        self.0.wakes.batches.notify_one();
+        Ok(batch)
     }
 
     /// Calls the failed recipients of an ended batch again. Replays the first response to a retry.
@@ -249,40 +204,65 @@ impl Batches {
             return replay(answer, &fingerprint);
         }
         offhook_domain::json::Fields::of(body, "")?.finish()?;
-        let location = format!("/v1/batch-calls/{id}");
-        let claim = key.map(|key| IdempotencyClaim {
-            operation: RETRY,
+        let at = self.0.clock.now();
+        let key = self.key(RETRY, key, fingerprint);
+        self.replied(steps::retry_batch(&self.0.store, (account, id), key, print, at).await)
+    }
+
+    fn key(&self, operation: &'static str, key: Option<String>, fingerprint: Vec<u8>) -> Key {
+        Key {
+            operation,
+            key,
+            fingerprint,
+            steady: self.0.clock.steady(),
+        }
+    }
+
+    fn replied(&self, written: Result<PlacedReply>) -> Result<PlacedReply> {
+        let reply = written.map_err(UseCaseError::of_write(IN_DOUBT))?;
+        if !reply.replayed {
+            self.0.wakes.batches.notify_one();
+        }
+        Ok(reply)
+    }
+}
+
+/// The Idempotency-Key of a request, if it has one.
+pub(crate) struct Key {
+    pub(crate) operation: &'static str,
+    pub(crate) key: Option<String>,
+    pub(crate) fingerprint: Vec<u8>,
+    pub(crate) steady: Timestamp,
+}
+
+impl Key {
+    /// The response that shows the batch, or that of an earlier request with the key. Claims the key for the
+    /// transaction.
+    async fn reply(self, tx: &mut Tx<'_>, batch: &Batch, print: PrintBatch) -> Result<PlacedReply> {
+        let reply = PlacedReply {
+            status: 202,
+            location: format!("/v1/batch-calls/{}", batch.id),
+            body: print(batch),
+            replayed: false,
+        };
+        let Some(key) = self.key else {
+            return Ok(reply);
+        };
+        let claim = IdempotencyClaim {
+            operation: self.operation,
             key,
             answer: StoredAnswer {
-                fingerprint: fingerprint.clone(),
+                fingerprint: self.fingerprint,
                 status: 202,
-                location: location.clone(),
-                body: Vec::new(),
+                location: reply.location.clone(),
+                body: reply.body.clone(),
             },
-            steady: self.0.clock.steady(),
-        });
-        let at = self.0.clock.now();
-        let store = &self.0.store;
-        let retried = store.retry_batch(account, id, claim, print, at).await;
-        match retried.map_err(UseCaseError::of_write(IN_DOUBT))? {
-            BatchWrite::Done(batch) => {
-                self.0.wakes.batches.notify_one();
-                Ok(PlacedReply {
-                    status: 202,
-                    location,
-                    body: print(&batch),
-                    replayed: false,
-                })
-            }
-            BatchWrite::KeyUsed(answer) => replay(answer, &fingerprint),
-            BatchWrite::KeyInFlight => Err(UseCaseError::Conflict(Refusal::InFlight)),
-            BatchWrite::Absent => Err(UseCaseError::NotFound),
-            BatchWrite::Refused(batch) if batch.status.is_over() => {
-                Err(UseCaseError::Conflict(Refusal::NobodyLeft))
-            }
-            BatchWrite::Refused(batch) => {
-                Err(UseCaseError::Conflict(Refusal::BatchUnderWay(batch.status)))
-            }
+            steady: self.steady,
+        };
+        match tx.claim_key(batch.account_id, &claim).await? {
+            KeyOwner::Ours => Ok(reply),
+            KeyOwner::Used(answer) => replay(answer, &claim.answer.fingerprint),
+            KeyOwner::InFlight => Err(UseCaseError::Conflict(Refusal::InFlight)),
         }
     }
 }

@@ -52,12 +52,9 @@ impl Conversations {
         page: PageRequest<ConversationId>,
     ) -> Result<Page<ConversationView>> {
         filter.since = filter.since.max(self.retained_since(caller));
-        let rows = self
-            .ctx
-            .store
-            .conversations(caller.account.id, filter, page.after, i64::from(page.limit))
-            .await?;
-        Ok(Page::of(rows, page.limit))
+        let (store, account) = (&self.ctx.store, caller.account.id);
+        page.read(|after, limit| store.conversations(account, filter, after, limit))
+            .await
     }
 
     /// A conversation; with `voice_only`, only a voice one.

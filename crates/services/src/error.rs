@@ -75,11 +75,20 @@ pub enum UseCaseError {
 }
 
 impl UseCaseError {
+    /// For a change that found its row, or did not.
+    pub(crate) const fn unless_found(is_found: bool) -> Result<()> {
+        if is_found {
+            Ok(())
+        } else {
+            Err(Self::NotFound)
+        }
+    }
+
     /// For a write that can be retried under the same key; `doubt` is the message if its outcome is unknown.
-    pub(crate) fn of_write(doubt: &'static str) -> impl FnOnce(StoreError) -> Self {
-        move |error| match error {
-            StoreError::UnknownCommit(_) => Self::UnknownCommit(doubt),
-            other => Self::Store(other),
+    pub(crate) fn of_write<E: Into<Self>>(doubt: &'static str) -> impl FnOnce(E) -> Self {
+        move |error| match error.into() {
+            Self::Store(StoreError::UnknownCommit(_)) => Self::UnknownCommit(doubt),
+            other => other,
         }
     }
 }

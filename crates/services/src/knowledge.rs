@@ -5,7 +5,7 @@ mod content;
 mod document_worker;
 mod embedder;
 mod fetch;
-mod folders;
+pub(crate) mod folders;
 mod index;
 mod meaning;
 mod scores;
@@ -23,8 +23,7 @@ use offhook_domain::json::{Fault, FieldError, Json};
 use offhook_domain::{AccountId, DocumentId, DocumentStatus, FolderId};
 use offhook_failpoints as failpoints;
 use offhook_storage::{
-    Document, DocumentChange, DocumentChanged, DocumentFilter, NewDocument, PinningAgent,
-    StoreError, mint,
+    Document, DocumentChange, DocumentFilter, NewDocument, PinningAgent, StoreError, mint,
 };
 
 use crate::casefold::fold;
@@ -80,13 +79,9 @@ impl Knowledge {
         page: PageRequest<DocumentId>,
     ) -> Result<Page<Document>, StoreError> {
         filter.q = filter.q.as_deref().map(fold);
-        let limit = i64::from(page.limit);
-        let rows = self
-            .ctx
-            .store
-            .documents(account, filter, page.after, limit)
-            .await?;
-        Ok(Page::of(rows, page.limit))
+        let store = &self.ctx.store;
+        page.read(|after, limit| store.documents(account, filter, after, limit))
+            .await
     }
 
     pub async fn document(&self, account: AccountId, id: DocumentId) -> Result<Document> {
@@ -160,16 +155,7 @@ impl Knowledge {
             return self.document(account, id).await;
         }
         let at = self.ctx.clock.now();
-        match self
-            .ctx
-            .store
-            .change_document(account, id, change, at)
-            .await?
-        {
-            DocumentChanged::Done(document) => Ok(document),
-            DocumentChanged::Absent => Err(UseCaseError::NotFound),
-            DocumentChanged::NoFolder => Err(no_folder("folder_id").into()),
-        }
+        folders::change_document(&self.ctx.store, (account, id), change, at).await
     }
 
     /// Deletes a document and its passages.

@@ -58,6 +58,7 @@ mod talks;
 mod team;
 mod toolkits;
 mod tools;
+mod transact;
 mod turns;
 mod uploads;
 mod voices;
@@ -112,7 +113,6 @@ pub use page::{Page, PageRequest};
 pub use people::{
     BeginError, ChangePasswordError, InvitationFor, JoinError, Link, LinkError, LinkFor,
     NewService, PASSWORD_LENGTHS, PasswordFault, People, Person, SignInError, SignedIn,
-    TeamRefusal,
 };
 pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
 pub(crate) use providers::Providers;
@@ -124,7 +124,7 @@ pub use retention::Retention;
 pub(crate) use runner::Runner;
 pub use tail::Followed;
 pub use talks::{TALK_FRAME_BYTES, TALK_RATE, Talk, TalkEvent, Talks};
-pub use team::{Invited, Seats, Team};
+pub use team::{Invited, Seats, Team, TeamRefusal};
 pub use toolkits::Toolkit;
 pub use tools::{ToolShelf, ToolView};
 pub use uploads::UploadCollector;
@@ -135,3 +135,8 @@ pub use widgets::Widgets;
 
 /// The result of a use case that fails only if the store does.
 type Result<T, E = store::StoreError> = std::result::Result<T, E>;
+
+// Unit and integration tests are one binary.
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

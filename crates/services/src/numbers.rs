@@ -1,5 +1,7 @@
 //! Phone numbers.
 
+pub(crate) mod ownership;
+
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
@@ -10,7 +12,7 @@ use offhook_domain::{
     AccountId, AgentId, CredentialProvider, E164, FailureReason, NumberProvider, PhoneNumberId,
 };
 use offhook_engine::ports::DialError;
-use offhook_storage::{NumberChange, NumberWrite, PhoneNumber, StoreError, mint};
+use offhook_storage::{NumberChange, PhoneNumber, StoreError, mint};
 
 use crate::error::{Result, UseCaseError};
 use crate::{Context, Network, Page, PageRequest, Refusal};
@@ -60,10 +62,9 @@ impl Numbers {
         agent: Option<AgentId>,
         page: PageRequest<PhoneNumberId>,
     ) -> Result<Page<PhoneNumber>, StoreError> {
-        let limit = i64::from(page.limit);
         let store = &self.ctx.store;
-        let rows = store.numbers(account, agent, page.after, limit).await?;
-        Ok(Page::of(rows, page.limit))
+        page.read(|after, limit| store.numbers(account, agent, after, limit))
+            .await
     }
 
     pub async fn get(&self, account: AccountId, id: PhoneNumberId) -> Result<PhoneNumber> {
@@ -98,7 +99,13 @@ impl Numbers {
             at_legacy: false,
             by_credential: false,
         };
-        written(self.ctx.store.add_number(number, false).await?)
+        match ownership::give(&self.ctx.store, number, false).await {
+            // Who has it is nobody else's business.
+            Err(UseCaseError::Conflict(Refusal::NumberOfAnother)) => {
+                Err(UseCaseError::Conflict(Refusal::NumberNotListed))
+            }
+            given => given?.ok_or(UseCaseError::Conflict(Refusal::NumberAlreadyOurs)),
+        }
     }
 
     /// Gives a number to an account, on the operator's behalf. A named agent answers the calls to it.
@@ -129,10 +136,8 @@ impl Numbers {
             at_legacy: false,
             by_credential: false,
         };
-        match self.ctx.store.add_number(number, true).await? {
-            NumberWrite::Taken => Err(UseCaseError::Conflict(Refusal::NumberOfAnother)),
-            other => written(other),
-        }
+        let given = ownership::give(&self.ctx.store, number, true).await?;
+        given.ok_or(UseCaseError::Conflict(Refusal::NumberAlreadyOurs))
     }
 
     /// Whether accounts can take numbers themselves here; otherwise the operator assigns them.
@@ -180,22 +185,15 @@ impl Numbers {
                 at_legacy: false,
                 by_credential: self.network.is_spoken(),
             };
-            match store.add_number(number, false).await? {
-                NumberWrite::Done(_) => {
-                    imported.imported += 1;
-                    ours.push(phone_number);
-                }
-                NumberWrite::AlreadyOurs => {
-                    imported.already_present += 1;
-                    ours.push(phone_number);
-                }
-                // Another account was first: a number belongs to one account.
-                NumberWrite::Taken
-                | NumberWrite::Absent
-                | NumberWrite::NoSuchAgent
-                | NumberWrite::AgentArchived
-                | NumberWrite::Unproven => {}
+            match ownership::give(store, number, false).await {
+                // Another account was first.
+                Err(UseCaseError::Conflict(Refusal::NumberOfAnother)) => continue,
+                given => match given? {
+                    Some(_) => imported.imported += 1,
+                    None => imported.already_present += 1,
+                },
             }
+            ours.push(phone_number);
         }
         let received = self.network.receive(&secret, &ours).await;
         received.map_err(|error| not_received(provider, error))?;
@@ -218,16 +216,12 @@ impl Numbers {
             return self.get(account, id).await;
         }
         let (store, at) = (&self.ctx.store, self.ctx.clock.now());
-        written(store.change_number(account, id, change, at).await?)
+        ownership::change(store, (account, id), change, at).await
     }
 
     /// Releases a number.
     pub async fn delete(&self, account: AccountId, id: PhoneNumberId) -> Result<()> {
-        if self.ctx.store.delete_number(account, id).await? {
-            Ok(())
-        } else {
-            Err(UseCaseError::NotFound)
-        }
+        UseCaseError::unless_found(self.ctx.store.delete_number(account, id).await?)
     }
 }
 
@@ -248,16 +242,4 @@ fn not_listed(provider: CredentialProvider, error: DialError) -> UseCaseError {
 fn not_received(provider: CredentialProvider, error: DialError) -> UseCaseError {
     tracing::warn!(provider = provider.as_str(), %error, "calls to imported numbers do not come in");
     UseCaseError::Upstream(Refusal::CallsNotReceived)
-}
-
-fn written(write: NumberWrite) -> Result<PhoneNumber> {
-    match write {
-        NumberWrite::Done(number) => Ok(number),
-        NumberWrite::Absent => Err(UseCaseError::NotFound),
-        NumberWrite::AlreadyOurs => Err(UseCaseError::Conflict(Refusal::NumberAlreadyOurs)),
-        NumberWrite::Taken => Err(UseCaseError::Conflict(Refusal::NumberNotListed)),
-        NumberWrite::NoSuchAgent => Err(FieldError::new("agent_id", Fault::NoAgent).into()),
-        NumberWrite::AgentArchived => Err(UseCaseError::Conflict(Refusal::NumberOfArchived)),
-        NumberWrite::Unproven => Err(UseCaseError::Conflict(Refusal::NumberUnproven)),
-    }
 }

@@ -1,6 +1,7 @@
 //! Keyset pagination.
 
 use offhook_domain::Timestamp;
+use offhook_storage::{Answer, PageKey, StoreError};
 
 /// The page after a row, with up to `limit` items.
 #[derive(Debug, Clone, Copy)]
@@ -9,6 +10,17 @@ pub struct PageRequest<Id> {
     pub after: Option<(Timestamp, Id)>,
     /// 1 to 100.
     pub limit: u32,
+}
+
+impl<Id> PageRequest<Id> {
+    /// Reads the page with a query of the rows after a row, and of one more than the limit.
+    pub(crate) async fn read<'s, T>(
+        self,
+        query: impl FnOnce(Option<PageKey<Id>>, i64) -> Answer<'s, Vec<T>>,
+    ) -> Result<Page<T>, StoreError> {
+        let rows = query(self.after, i64::from(self.limit)).await?;
+        Ok(Page::of(rows, self.limit))
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -26,7 +26,6 @@ pub use first::{BeginError, NewService};
 pub use joining::{InvitationFor, JoinError, Link, LinkError, LinkFor};
 pub use passwords::{PASSWORD_LENGTHS, PasswordFault};
 pub use sessions::{ChangePasswordError, SignInError, SignedIn};
-pub use teamwork::TeamRefusal;
 
 /// How long a response waits for its change's entry in the audit log.
 const NOTED_WITHIN: Duration = Duration::from_secs(5);
@@ -121,9 +120,9 @@ impl People {
         account: AccountId,
         page: PageRequest<EventId>,
     ) -> Result<Page<AuditEntry>> {
-        let limit = i64::from(page.limit);
-        let rows = self.ctx.store.audit(account, page.after, limit).await?;
-        Ok(Page::of(rows, page.limit))
+        let store = &self.ctx.store;
+        page.read(|after, limit| store.audit(account, after, limit))
+            .await
     }
 
     /// A caller in this account without a key.

@@ -182,12 +182,9 @@ impl RequestLogs {
     ) -> Result<Page<LogEntry>> {
         let kept_since = self.ctx.clock.now().minus(KEPT);
         filter.since = filter.since.max(Some(kept_since));
-        let rows = self
-            .ctx
-            .store
-            .log_entries(account, filter, page.after, i64::from(page.limit))
-            .await?;
-        Ok(Page::of(rows, page.limit))
+        let store = &self.ctx.store;
+        page.read(|after, limit| store.log_entries(account, filter, after, limit))
+            .await
     }
 
     /// The account's requests as they are written down, behind the entry `after`.

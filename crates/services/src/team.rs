@@ -1,11 +1,15 @@
 //! The members of an account, and its seats.
 
+pub(crate) mod seats;
+
+pub use seats::TeamRefusal;
+
 use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, EmailAddress, MemberId, MemberRole, Timestamp};
-use offhook_storage::{Account, Invitation, Member, SeatTaken, StoreError, mint};
+use offhook_storage::{Account, Invitation, Member, StoreError, mint};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::digest::sha256;
@@ -83,8 +87,8 @@ impl Team {
             joined_at: at,
         };
         let seats_max = self.0.plans.terms(account.plan).seats_max;
-        let taken = self.0.store.add_member(member.clone(), seats_max).await?;
-        self.check(&account, &member.email, taken)?;
+        let added = seats::add(&self.0.store, member.clone(), seats_max).await;
+        added.map_err(|why| refused(&account, &member.email, why))?;
         Ok(member)
     }
 
@@ -102,34 +106,35 @@ impl Team {
         let (invited, digest) =
             made.ok_or_else(|| InputError::Invalid("the system gives no randomness".to_owned()))?;
         let seats_max = self.0.plans.terms(account.plan).seats_max;
-        let (store, invitation) = (&self.0.store, &invited.invitation);
-        let taken = store.invite(invitation.clone(), digest, seats_max).await?;
-        self.check(&account, &invitation.email, taken)?;
+        let invitation = invited.invitation.clone();
+        let done = seats::invite(&self.0.store, invitation, digest, seats_max).await;
+        done.map_err(|why| refused(&account, &invited.invitation.email, why))?;
         Ok(invited)
     }
 
     /// Removes a member from the team and frees the seat.
     pub async fn remove(&self, account: AccountId, email: EmailAddress) -> Result<Member> {
         let (account, at) = (self.account(account).await?, self.0.clock.now());
-        let removed = self.0.store.remove_member(account.id, email.clone(), at);
-        removed.await?.ok_or_else(|| {
-            InputError::Invalid(format!(
+        let removed = seats::remove(&self.0.store, account.id, email.clone(), at).await;
+        removed.map_err(|why| match why {
+            TeamRefusal::Absent => InputError::Invalid(format!(
                 "--email {email}: no member of the account has this address; `offhook member withdraw` ends an \
                  invitation"
-            ))
+            )),
+            why => refused(&account, &email, why),
         })
     }
 
     /// Withdraws a pending invitation, invalidates its link and frees the seat.
     pub async fn withdraw(&self, account: AccountId, email: EmailAddress) -> Result<Invitation> {
         let (account, at) = (self.account(account).await?, self.0.clock.now());
-        let store = &self.0.store;
-        let withdrawn = store.withdraw_invitation(account.id, email.clone(), at);
-        withdrawn.await?.ok_or_else(|| {
-            InputError::Invalid(format!(
+        let withdrawn = seats::withdraw(&self.0.store, account.id, email.clone(), at).await;
+        withdrawn.map_err(|why| match why {
+            TeamRefusal::Absent => InputError::Invalid(format!(
                 "--email {email}: the account has no pending invitation of this address; `offhook member remove` takes \
                  out a member"
-            ))
+            )),
+            why => refused(&account, &email, why),
         })
     }
 
@@ -137,25 +142,26 @@ impl Team {
         let account = self.0.store.account(id).await?;
         account.ok_or_else(|| no_account(id))
     }
+}
 
-    fn check(&self, account: &Account, email: &EmailAddress, taken: SeatTaken) -> Result<()> {
-        let plan = account.plan;
-        let max = self.0.plans.terms(plan).seats_max.unwrap_or(u32::MAX);
-        Err(match taken {
-            SeatTaken::Done => return Ok(()),
-            SeatTaken::NoAccount => no_account(account.id),
-            SeatTaken::Member => InputError::Invalid(format!(
-                "--email {email}: a member of the account has this address already"
-            )),
-            SeatTaken::Invited(until) => InputError::Invalid(format!(
-                "--email {email}: invited already, until {until}; `offhook member add` makes a member at once"
-            )),
-            SeatTaken::Full(used) => InputError::Invalid(format!(
-                "no seat is free: members and pending invitations take {used} of the {max} of the {plan} plan; move the \
-                 account to a larger plan, or free one with `offhook member remove` or `withdraw`"
-            )),
-        })
-    }
+/// A refusal in the words of the command line.
+fn refused(account: &Account, email: &EmailAddress, why: TeamRefusal) -> InputError {
+    let plan = account.plan;
+    InputError::Invalid(match why {
+        TeamRefusal::Store(error) => return InputError::Store(error),
+        TeamRefusal::Absent => return no_account(account.id),
+        TeamRefusal::Member => {
+            format!("--email {email}: a member of the account has this address already")
+        }
+        TeamRefusal::Invited(until) => format!(
+            "--email {email}: invited already, until {until}; `offhook member add` makes a member at once"
+        ),
+        TeamRefusal::NoSeat { used, max } => format!(
+            "no seat is free: members and pending invitations take {used} of the {max} of the {plan} plan; move the \
+             account to a larger plan, or free one with `offhook member remove` or `withdraw`"
+        ),
+        why => why.to_string(),
+    })
 }
 
 fn no_account(id: AccountId) -> InputError {

@@ -120,11 +120,7 @@ impl ToolShelf {
 
     /// Deletes a tool. Published versions keep it as they pinned it.
     pub async fn delete(&self, account: AccountId, id: ToolId) -> Result<()> {
-        if self.ctx.store.delete_tool(account, id).await? {
-            Ok(())
-        } else {
-            Err(UseCaseError::NotFound)
-        }
+        UseCaseError::unless_found(self.ctx.store.delete_tool(account, id).await?)
     }
 
     /// Checks that need this service: reserved names, the schema, where the URL leads, and which numbers may be called.

@@ -144,12 +144,9 @@ impl Webhooks {
         account: AccountId,
         page: PageRequest<EndpointId>,
     ) -> Result<Page<EndpointView>, StoreError> {
-        let rows = self
-            .ctx
-            .store
-            .endpoints(account, page.after, i64::from(page.limit))
-            .await?;
-        Ok(Page::of(rows, page.limit))
+        let store = &self.ctx.store;
+        page.read(|after, limit| store.endpoints(account, after, limit))
+            .await
     }
 
     /// The account's events as they come to be, behind the event `after`, whether it has endpoints or not.
@@ -268,11 +265,7 @@ impl Webhooks {
         let at = self.ctx.clock.now();
         let deleted = self.ctx.store.delete_endpoint(account, id, at).await;
         self.count_change();
-        if deleted? {
-            Ok(())
-        } else {
-            Err(UseCaseError::NotFound)
-        }
+        UseCaseError::unless_found(deleted?)
     }
 
     /// Sets a new secret: `{overlap_hours? 0–168}`.
@@ -325,10 +318,9 @@ impl Webhooks {
         filter: DeliveryFilter,
         page: PageRequest<DeliveryId>,
     ) -> Result<Page<Delivery>, StoreError> {
-        let limit = i64::from(page.limit);
         let store = &self.ctx.store;
-        let rows = store.deliveries(account, filter, page.after, limit).await?;
-        Ok(Page::of(rows, page.limit))
+        page.read(|after, limit| store.deliveries(account, filter, after, limit))
+            .await
     }
 
     /// A delivery with its payload and attempts.

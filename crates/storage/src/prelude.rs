@@ -15,7 +15,7 @@ pub(crate) use crate::database::{Conn, Db, RunQueryDsl, bulk, delete};
 pub(crate) use crate::dialect::{Lock as _, dialect, queued_at, unlikely};
 pub(crate) use crate::queries::locks;
 pub(crate) use crate::queries::own::{is_unclaimed, own};
-pub(crate) use crate::queries::pages::{When, behind, earlier, newest};
+pub(crate) use crate::queries::pages::{When, behind, earlier, newest, page};
 pub(crate) use crate::records::*;
 pub(crate) use crate::schema::*;
 pub(crate) use crate::schema::{
@@ -29,7 +29,7 @@ pub(crate) use crate::schema::{
     whatsapp_received as received, whatsapp_sent as sent, whatsapp_threads as threads,
 };
 pub(crate) use crate::sql::{self, V, insert, insert_new, row};
-pub(crate) use crate::store::{Answer, OnStore, keep, lease, mint, read, transact};
+pub(crate) use crate::store::{Answer, OnStore, Tx, keep, lease, mint, read, transact};
 pub(crate) use crate::{
     MasterKey, Result, Store, StoreConfig, StoreError, Verdict, ensure, some_or,
 };

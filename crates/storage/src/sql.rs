@@ -161,7 +161,7 @@ macro_rules! row {
 
 /// Inserts a [`row!`].
 macro_rules! insert {
-    ($conn:ident, $table:ident $($row:tt)*) => {
+    ($conn:expr, $table:ident $($row:tt)*) => {
         diesel::insert_into($table::table)
             .values($crate::sql::row!($table $($row)*))
             .run($conn)
@@ -171,7 +171,7 @@ macro_rules! insert {
 
 /// Inserts a [`row!`] unless there is one with its key, and tells whether it did.
 macro_rules! insert_new {
-    ($conn:ident, $table:ident $($row:tt)*) => {
+    ($conn:expr, $table:ident $($row:tt)*) => {
         diesel::insert_into($table::table)
             .values($crate::sql::row!($table $($row)*))
             .on_conflict_do_nothing()

@@ -4,20 +4,14 @@ use std::time::Duration;
 
 use offhook_domain::{AccountId, BatchId, Runtime};
 use offhook_failpoints as failpoints;
-use offhook_storage::BatchLook;
 use tokio_util::sync::CancellationToken;
 
+use super::round::{CALLS, ROUND_EVERY, Round};
 use crate::workers::{Turns, counted};
 use crate::{Batches, Result};
 
 /// Its name in the metrics: each poll is a run of it, and each batch handled.
 const JOB: &str = "batches";
-
-/// How often due batches are polled, and how soon a running one is polled again.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-
-/// The pause of a batch that lacks credits, budget or an active agent.
-const LATER: Duration = Duration::from_secs(30);
 
 /// How long a node may take for a batch before another node may claim it.
 const LEASE: Duration = Duration::from_secs(10);
@@ -25,58 +19,52 @@ const LEASE: Duration = Duration::from_secs(10);
 /// Batches claimed at once.
 const BATCH: i64 = 32;
 
-/// Calls placed at most each time a batch is handled.
-const CALLS: i64 = 50;
-
 /// Places the calls of batches until `stop`.
 pub(crate) async fn keep_calling(batches: Batches, stop: CancellationToken) {
-    let mut turns = Turns::new(LOOK_EVERY, &stop);
+    let mut turns = Turns::new(ROUND_EVERY, &stop);
     while turns.next_or(&batches.0.wakes.batches).await {
-        if let Err(error) = counted(JOB, look_around(&batches).await) {
-            tracing::warn!(%error, "due batches could not be looked at");
-            tokio::time::sleep(LOOK_EVERY).await;
+        if let Err(error) = counted(JOB, due_rounds(&batches).await) {
+            tracing::warn!(%error, "the rounds of due batches failed");
+            tokio::time::sleep(ROUND_EVERY).await;
         }
     }
 }
 
-async fn look_around(batches: &Batches) -> Result<()> {
-    let Batches(shared, _) = batches;
-    let now = shared.clock.now();
-    if !shared.store.has_due_batches(now).await? {
+async fn due_rounds(batches: &Batches) -> Result<()> {
+    let Batches(ctx, _) = batches;
+    let now = ctx.clock.now();
+    if !ctx.store.has_due_batches(now).await? {
         return Ok(());
     }
-    for (account, id) in shared.store.take_due_batches(BATCH, LEASE, now).await? {
-        if let Err(error) = counted(JOB, look_at(batches, account, id).await) {
+    for (account, id) in ctx.store.claim_due_batches(BATCH, LEASE, now).await? {
+        if let Err(error) = counted(JOB, round(batches, account, id).await) {
             // The lease expires, and the batch is due again.
-            tracing::warn!(%error, batch = %id, "a batch could not be looked at");
+            tracing::warn!(%error, batch = %id, "a batch's round failed");
         }
     }
     Ok(())
 }
 
-async fn look_at(batches: &Batches, account: AccountId, id: BatchId) -> Result<()> {
-    let Batches(shared, providers) = batches;
-    let Some(row) = shared.store.account(account).await? else {
+async fn round(batches: &Batches, account: AccountId, id: BatchId) -> Result<()> {
+    let Batches(ctx, providers) = batches;
+    let Some(row) = ctx.store.account(account).await? else {
         return Ok(());
     };
-    let live_calls = shared.plans.terms(row.plan).live_calls;
+    let live_calls = ctx.plans.terms(row.plan).live_calls;
     let (price, reserve) = providers.legacy_terms();
-    let at = shared.clock.now();
-    let look = BatchLook {
-        at,
-        steady: shared.clock.steady(),
+    let round = Round {
+        at: ctx.clock.now(),
+        steady: ctx.clock.steady(),
         calls_at_most: share(live_calls),
         most: CALLS,
         price,
         reserve,
         shared_number: providers.shared_number(Runtime::Legacy),
         is_simulated: providers.legacy.is_simulated(),
-        next: at.plus(LOOK_EVERY),
-        later: at.plus(LATER),
     };
-    if shared.store.look_at_batch(account, id, look).await? > 0 {
+    if round.run(&ctx.store, (account, id)).await? > 0 {
         failpoints::hit(failpoints::BATCH_AFTER_COMMIT);
-        shared.wakes.dialer.notify_one();
+        ctx.wakes.dialer.notify_one();
     }
     Ok(())
 }

@@ -1,15 +1,16 @@
-//! Folders: one level, with unique names.
+//! Folders: one level, with unique names, and what is in them.
 
 use offhook_boxed::boxed;
 use offhook_domain::body;
 use offhook_domain::body::{Body as _, Change, Name, Required};
 use offhook_domain::json::Json;
-use offhook_domain::{AccountId, FolderId};
-use offhook_storage::{Folder, FolderMade, StoreError, mint};
+use offhook_domain::{AccountId, DocumentId, FolderId, Timestamp};
+use offhook_storage::{Document, DocumentChange, Folder, Store, StoreError, mint};
 
-use super::Knowledge;
+use super::{Knowledge, no_folder};
 use crate::casefold::fold;
 use crate::error::{Result, UseCaseError};
+use crate::transact::transact;
 use crate::{Page, PageRequest, Refusal};
 
 const FOLDERS_AT_MOST: i64 = 1_000;
@@ -38,9 +39,9 @@ impl Knowledge {
         account: AccountId,
         page: PageRequest<FolderId>,
     ) -> Result<Page<Folder>, StoreError> {
-        let limit = i64::from(page.limit);
-        let rows = self.ctx.store.folders(account, page.after, limit).await?;
-        Ok(Page::of(rows, page.limit))
+        let store = &self.ctx.store;
+        page.read(|after, limit| store.folders(account, after, limit))
+            .await
     }
 
     pub async fn folder(&self, account: AccountId, id: FolderId) -> Result<Folder> {
@@ -61,8 +62,7 @@ impl Knowledge {
             created_at: at,
             updated_at: at,
         };
-        let store = &self.ctx.store;
-        done(store.create_folder(folder, folded, FOLDERS_AT_MOST).await?)
+        make(&self.ctx.store, folder, folded, FOLDERS_AT_MOST).await
     }
 
     /// Renames a folder: `{name?}`.
@@ -78,7 +78,7 @@ impl Knowledge {
         let folded = fold(&name);
         let name = (name, folded);
         let at = self.ctx.clock.now();
-        done(self.ctx.store.rename_folder(account, id, name, at).await?)
+        rename(&self.ctx.store, (account, id), name, at).await
     }
 
     /// Deletes a folder; returns how many documents moved to the root.
@@ -89,13 +89,72 @@ impl Knowledge {
     }
 }
 
-fn done(made: FolderMade) -> Result<Folder> {
-    match made {
-        FolderMade::Done(folder) => Ok(folder),
-        FolderMade::Absent => Err(UseCaseError::NotFound),
-        FolderMade::NameTaken => Err(UseCaseError::Conflict(Refusal::FolderNameTaken)),
-        FolderMade::TooMany => Err(UseCaseError::Conflict(Refusal::TooManyFolders(
-            FOLDERS_AT_MOST,
-        ))),
-    }
+/// Creates a folder, unless its name is taken or the account has `most` already.
+pub(crate) async fn make(
+    store: &Store,
+    folder: Folder,
+    folded: String,
+    most: i64,
+) -> Result<Folder> {
+    transact!(store, |tx| {
+        let account = folder.account_id;
+        // Serializes creations of one account.
+        tx.lock_account(account).await?;
+        if tx.has_folder_named(account, &folded, folder.id).await? {
+            return Err(UseCaseError::Conflict(Refusal::FolderNameTaken));
+        }
+        if tx.count_folders(account).await? >= most {
+            return Err(UseCaseError::Conflict(Refusal::TooManyFolders(most)));
+        }
+        tx.insert_folder(&folder, folded).await?;
+        Ok(folder)
+    })
+}
+
+/// Renames a folder, given its new name and the folded form.
+pub(crate) async fn rename(
+    store: &Store,
+    (account, id): (AccountId, FolderId),
+    (name, folded): (String, String),
+    at: Timestamp,
+) -> Result<Folder> {
+    transact!(store, |tx| {
+        tx.lock_account(account).await?;
+        if tx.has_folder_named(account, &folded, id).await? {
+            // Another account's folder does not exist for this account, whatever its new name.
+            let found = tx.folder(account, id).await?;
+            found.ok_or(UseCaseError::NotFound)?;
+            return Err(UseCaseError::Conflict(Refusal::FolderNameTaken));
+        }
+        let renamed = tx.rename_folder(account, id, (name, folded), at).await?;
+        renamed.ok_or(UseCaseError::NotFound)
+    })
+}
+
+/// Renames or moves a document. The folders count what is in them.
+pub(crate) async fn change_document(
+    store: &Store,
+    (account, id): (AccountId, DocumentId),
+    change: DocumentChange,
+    at: Timestamp,
+) -> Result<Document> {
+    transact!(store, |tx| {
+        tx.lock_account(account).await?;
+        let locked = tx.lock_document(account, id).await?;
+        let before = locked.ok_or(UseCaseError::NotFound)?;
+        if let Some(after) = change.folder
+            && after != before
+        {
+            if let Some(after) = after
+                && !tx.count_in_folder(account, after, 1).await?
+            {
+                return Err(no_folder("folder_id").into());
+            }
+            if let Some(before) = before {
+                tx.count_in_folder(account, before, -1).await?;
+            }
+        }
+        let changed = tx.change_document(account, id, change, at).await?;
+        changed.ok_or(UseCaseError::NotFound)
+    })
 }

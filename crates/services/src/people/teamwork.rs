@@ -1,40 +1,13 @@
 //! Changes that members make to their team in the portal.
 
 use offhook_boxed::boxed;
-use offhook_domain::{EmailAddress, MemberId, MemberRole, Timestamp};
-use offhook_storage::{Invitation, Member, MemberChange, MemberStep, SeatTaken, StoreError};
+use offhook_domain::{EmailAddress, MemberId, MemberRole};
+use offhook_storage::{Invitation, Member, StoreError};
 
 use super::{People, Person};
+use crate::team::seats::{self, MemberStep, TeamRefusal};
 use crate::team::{checked_name, new_invitation};
 use crate::{Invited, Result};
-
-/// Why a team was not changed.
-#[derive(Debug, thiserror::Error)]
-pub enum TeamRefusal {
-    /// The caller's role does not allow it.
-    #[error("your role does not allow this")]
-    Forbidden,
-    #[error("there is no such member or invitation")]
-    Absent,
-    /// The account would have no owner.
-    #[error("an account needs an owner")]
-    LastOwner,
-    #[error("the name must have 1 to 120 characters, none of them a control character")]
-    Name,
-    #[error("a member has this address already")]
-    Member,
-    /// The address is already invited, until then.
-    #[error("invited already, until {0}")]
-    Invited(Timestamp),
-    #[error("no seat is free: {used} of {max} are taken")]
-    NoSeat {
-        used: i64,
-        /// Seats of the plan.
-        max: u32,
-    },
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 #[boxed]
 impl People {
@@ -57,17 +30,8 @@ impl People {
             made.ok_or_else(|| StoreError::Internal("the system gives no randomness".to_owned()))?;
         let seats_max = self.seats_max(account.plan);
         let store = self.ctx.store.acting(person.actor());
-        let taken = store.invite(invited.invitation.clone(), digest, seats_max);
-        match taken.await? {
-            SeatTaken::Done => Ok(invited),
-            SeatTaken::NoAccount => Err(TeamRefusal::Absent),
-            SeatTaken::Member => Err(TeamRefusal::Member),
-            SeatTaken::Invited(until) => Err(TeamRefusal::Invited(until)),
-            SeatTaken::Full(used) => Err(TeamRefusal::NoSeat {
-                used,
-                max: seats_max.unwrap_or(u32::MAX),
-            }),
-        }
+        seats::invite(&store, invited.invitation.clone(), digest, seats_max).await?;
+        Ok(invited)
     }
 
     /// Withdraws an invitation to the member's account, and invalidates its link.
@@ -84,8 +48,7 @@ impl People {
         }
         let (account, at) = (person.member.account_id, self.ctx.clock.now());
         let store = self.ctx.store.acting(person.actor());
-        let withdrawn = store.withdraw_invitation(account, email, at).await?;
-        withdrawn.ok_or(TeamRefusal::Absent)
+        seats::withdraw(&store, account, email, at).await
     }
 
     /// Lists pending invitations to the member's account, oldest first.
@@ -127,13 +90,7 @@ impl People {
         step: MemberStep,
     ) -> Result<Member, TeamRefusal> {
         let (account, at) = (person.member.account_id, self.ctx.clock.now());
-        let store = &self.ctx.store;
-        let changed = store.change_member(account, (person.member.id, member), step, at);
-        match changed.await? {
-            MemberChange::Done(member) => Ok(member),
-            MemberChange::Absent => Err(TeamRefusal::Absent),
-            MemberChange::Forbidden => Err(TeamRefusal::Forbidden),
-            MemberChange::LastOwner => Err(TeamRefusal::LastOwner),
-        }
+        let store = self.ctx.store.acting(person.actor());
+        seats::change(&store, account, (person.member.id, member), step, at).await
     }
 }

@@ -2,8 +2,8 @@
 //! written.
 
 use super::{
-    analyses, batch_looks, events,
-    idempotency::{self, Take},
+    analyses, batches, events,
+    idempotency::{self, KeyOwner},
     moments, talks, usage, usage_hours,
     wallets::{self, Draw, Reserve},
 };
@@ -106,18 +106,12 @@ impl Store {
         transact!(self, |conn| {
             if let Some(claim) = &call.idempotency {
                 match idempotency::take(conn, call.account_id, claim, offset).await? {
-                    Take::Owned => {}
-                    Take::Used(answer) => return Ok(Rollback(Placed::KeyUsed(answer))),
-                    Take::InFlight => return Ok(Rollback(Placed::KeyInFlight)),
+                    KeyOwner::Ours => {}
+                    KeyOwner::Used(answer) => return Ok(Rollback(Placed::KeyUsed(answer))),
+                    KeyOwner::InFlight => return Ok(Rollback(Placed::KeyInFlight)),
                 }
             }
-            let draw = Draw {
-                account: call.account_id,
-                key: call.key_id,
-                budget: call.key_budget,
-                month: call.at.utc_month(),
-                at: call.at,
-            };
+            let draw = Draw::of_call(&call);
             match wallets::hold(conn, &draw, call.reserve).await? {
                 Reserve::Held => {}
                 Reserve::WalletTooLow => return Ok(Rollback(Placed::WalletTooLow)),
@@ -376,7 +370,7 @@ async fn finish(
         talks::settle(conn, whose, times, settlement.credits).await?;
     }
     if ended.runtime == Runtime::Legacy {
-        batch_looks::call_ended(conn, id, (state, ended.failure_reason), at).await?;
+        batches::call_ended(conn, id, (state, ended.failure_reason), at).await?;
     }
     let entry = (mint(at), settlement.description.as_str(), at);
     wallets::settle(conn, account, id, settlement.credits, entry).await?;

@@ -1,20 +1,6 @@
 use super::{agent_pages::contains, embeddings, folders, pins};
 use crate::prelude::*;
 
-/// The result of changing a document.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it is answered once and taken apart at once"
-)]
-#[derive(Debug, Clone)]
-pub enum DocumentChanged {
-    Done(Document),
-    /// The account has no such document.
-    Absent,
-    /// The account has no such folder.
-    NoFolder,
-}
-
 async fn find(conn: &mut Conn, account: AccountId, id: DocumentId) -> Result<Option<Document>> {
     Ok(own!(documents, account, id)
         .select(Document::as_select())
@@ -49,6 +35,39 @@ pub(crate) async fn within(
         .select(documents::id)
         .load(conn)
         .await?)
+}
+
+#[boxed]
+impl Tx<'_> {
+    /// The document's folder, if the account has the document. Locks the row until the transaction ends.
+    pub async fn lock_document(
+        &mut self,
+        account: AccountId,
+        id: DocumentId,
+    ) -> Result<Option<Option<FolderId>>> {
+        hold(self.0, account, id).await
+    }
+
+    /// Writes a locked document's new name and folder.
+    pub async fn change_document(
+        &mut self,
+        account: AccountId,
+        id: DocumentId,
+        change: DocumentChange,
+        at: Timestamp,
+    ) -> Result<Option<Document>> {
+        let (name, folded) = change.name.unzip();
+        diesel::update(documents::table.find(V(id)))
+            .set((
+                name.map(|name| documents::name.eq(name)),
+                folded.map(|folded| documents::name_folded.eq(folded)),
+                change.folder.map(|folder| documents::folder_id.eq(folder)),
+                documents::updated_at.eq(V(at)),
+            ))
+            .execute(self.0)
+            .await?;
+        find(self.0, account, id).await
+    }
 }
 
 impl Store {
@@ -97,48 +116,6 @@ impl Store {
             query = query.filter(name.like(contains(text)).escape('\\'));
         }
         behind!(query, documents, after).read_all(self)
-    }
-
-    /// Renames or moves a document.
-    pub fn change_document(
-        &self,
-        account: AccountId,
-        id: DocumentId,
-        change: DocumentChange,
-        at: Timestamp,
-    ) -> Answer<'_, DocumentChanged> {
-        transact!(self, |conn| {
-            locks::lock_account(conn, account).await?;
-            let Some(before) = hold(conn, account, id).await? else {
-                return Ok(Rollback(DocumentChanged::Absent));
-            };
-            if let Some(after) = change.folder
-                && after != before
-            {
-                if let Some(after) = after
-                    && !folders::count_in(conn, account, after, 1).await?
-                {
-                    return Ok(Rollback(DocumentChanged::NoFolder));
-                }
-                if let Some(before) = before {
-                    folders::count_in(conn, account, before, -1).await?;
-                }
-            }
-            let (name, folded) = change.name.unzip();
-            diesel::update(documents::table.find(V(id)))
-                .set((
-                    name.map(|name| documents::name.eq(name)),
-                    folded.map(|folded| documents::name_folded.eq(folded)),
-                    change.folder.map(|folder| documents::folder_id.eq(folder)),
-                    documents::updated_at.eq(V(at)),
-                ))
-                .execute(conn)
-                .await?;
-            let changed = find(conn, account, id).await?;
-            Ok(Commit(
-                changed.map_or(DocumentChanged::Absent, DocumentChanged::Done),
-            ))
-        })
     }
 
     /// Deletes a document with its passages and pins; a worker deletes its words later. Returns the agents whose

@@ -1,34 +1,6 @@
 use crate::prelude::*;
 use crate::schema::knowledge_folders as folders;
 
-/// The result of creating or renaming a folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FolderMade {
-    Done(Folder),
-    /// The account has no such folder.
-    Absent,
-    /// Another folder has the name.
-    NameTaken,
-    /// The account has reached its limit of folders.
-    TooMany,
-}
-
-/// Whether another folder of the account has this name.
-async fn is_taken(
-    conn: &mut Conn,
-    account: AccountId,
-    folded: &str,
-    but: FolderId,
-) -> Result<bool> {
-    folders::table
-        .filter(folders::account_id.eq(V(account)))
-        .filter(folders::name_folded.eq(folded))
-        .filter(folders::id.ne(V(but)))
-        .select(folders::id)
-        .exists(conn)
-        .await
-}
-
 async fn find(conn: &mut Conn, account: AccountId, id: FolderId) -> Result<Option<Folder>> {
     Ok(own!(folders, account, id)
         .select(Folder::as_select())
@@ -36,8 +8,7 @@ async fn find(conn: &mut Conn, account: AccountId, id: FolderId) -> Result<Optio
         .await?)
 }
 
-/// Counts a document in (1) or out (−1); `false` if the account has no such folder. Locks the folder's row until the
-/// transaction ends, so that no document enters a folder that is being deleted.
+/// As [`Tx::count_in_folder`] does.
 pub(crate) async fn count_in(
     conn: &mut Conn,
     account: AccountId,
@@ -50,34 +21,68 @@ pub(crate) async fn count_in(
         .await
 }
 
-impl Store {
-    /// Creates a folder, unless its name is taken or the account has `most` already.
-    pub fn create_folder(
-        &self,
-        folder: Folder,
-        name_folded: String,
-        most: i64,
-    ) -> Answer<'_, FolderMade> {
-        transact!(self, |conn| {
-            let account = folder.account_id;
-            // The lock on the account serializes creations for one account.
-            locks::lock_account(conn, account).await?;
-            if is_taken(conn, account, &name_folded, folder.id).await? {
-                return Ok(Rollback(FolderMade::NameTaken));
-            }
-            let made: i64 = folders::table
-                .filter(folders::account_id.eq(V(account)))
-                .counted(conn)
-                .await?;
-            ensure!(made < most, Rollback(FolderMade::TooMany));
-            insert! {
-                conn, folders of folder: id, account_id = account, name, name_folded = name_folded,
-                documents_count, created_at, updated_at
-            }?;
-            Ok(Commit(FolderMade::Done(folder)))
-        })
+#[boxed]
+impl Tx<'_> {
+    pub async fn folder(&mut self, account: AccountId, id: FolderId) -> Result<Option<Folder>> {
+        find(self.0, account, id).await
     }
 
+    pub async fn count_folders(&mut self, account: AccountId) -> Result<i64> {
+        let own = folders::table.filter(folders::account_id.eq(V(account)));
+        Ok(own.counted(self.0).await?)
+    }
+
+    /// Whether a folder of the account other than this one has the name.
+    pub async fn has_folder_named(
+        &mut self,
+        account: AccountId,
+        folded: &str,
+        but: FolderId,
+    ) -> Result<bool> {
+        folders::table
+            .filter(folders::account_id.eq(V(account)))
+            .filter(folders::name_folded.eq(folded))
+            .filter(folders::id.ne(V(but)))
+            .select(folders::id)
+            .exists(self.0)
+            .await
+    }
+
+    pub async fn insert_folder(&mut self, folder: &Folder, folded: String) -> Result<()> {
+        insert! {
+            self.0, folders of folder: id, account_id, name, name_folded = folded, documents_count,
+            created_at, updated_at
+        }
+    }
+
+    /// Renames a folder, given its new name and the folded form.
+    pub async fn rename_folder(
+        &mut self,
+        account: AccountId,
+        id: FolderId,
+        (name, folded): (String, String),
+        at: Timestamp,
+    ) -> Result<Option<Folder>> {
+        diesel::update(own!(folders, account, id))
+            .set(row! { folders: name, name_folded = folded, updated_at = at })
+            .execute(self.0)
+            .await?;
+        find(self.0, account, id).await
+    }
+
+    /// Counts a document in (1) or out (−1); `false` if the account has no such folder. Locks the folder's row until the
+    /// transaction ends, so that no document enters a folder that is being deleted.
+    pub async fn count_in_folder(
+        &mut self,
+        account: AccountId,
+        id: FolderId,
+        by: i32,
+    ) -> Result<bool> {
+        count_in(self.0, account, id, by).await
+    }
+}
+
+impl Store {
     pub fn folder(&self, account: AccountId, id: FolderId) -> Answer<'_, Option<Folder>> {
         read!(self, |conn| find(conn, account, id).await)
     }
@@ -89,8 +94,7 @@ impl Store {
         after: Option<PageKey<FolderId>>,
         limit: i64,
     ) -> Answer<'_, Vec<Folder>> {
-        let query = newest!(folders, Folder, account, limit);
-        behind!(query, folders, after).read_all(self)
+        page!(folders as Folder, account, after, limit).read_all(self)
     }
 
     /// Filters `ids` to the account's folders.
@@ -104,31 +108,6 @@ impl Store {
             .filter(folders::id.eq_any(ids.into_iter().map(V)))
             .select(folders::id)
             .read_all(self)
-    }
-
-    /// Renames a folder, given its new name and the folded form.
-    pub fn rename_folder(
-        &self,
-        account: AccountId,
-        id: FolderId,
-        (name, folded): (String, String),
-        at: Timestamp,
-    ) -> Answer<'_, FolderMade> {
-        transact!(self, |conn| {
-            locks::lock_account(conn, account).await?;
-            if is_taken(conn, account, &folded, id).await? {
-                // Another account's folder does not exist for this account, whatever its new name.
-                let found = find(conn, account, id).await?;
-                let made = found.map_or(FolderMade::Absent, |_| FolderMade::NameTaken);
-                return Ok(Rollback(made));
-            }
-            diesel::update(own!(folders, account, id))
-                .set(row! { folders: name, name_folded = folded, updated_at = at })
-                .execute(conn)
-                .await?;
-            let renamed = find(conn, account, id).await?;
-            Ok(Commit(renamed.map_or(FolderMade::Absent, FolderMade::Done)))
-        })
     }
 
     /// Deletes a folder, whose documents move to the root. Returns how many moved, or `None` if there is no such

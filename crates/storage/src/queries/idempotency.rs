@@ -10,11 +10,26 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a key is kept.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The result of taking a key.
-pub(crate) enum Take {
-    Owned,
+/// Whose an Idempotency-Key is.
+pub enum KeyOwner {
+    /// This transaction's.
+    Ours,
+    /// That of a request with this response.
     Used(StoredAnswer),
+    /// That of a request which is still running.
     InFlight,
+}
+
+#[boxed]
+impl Tx<'_> {
+    /// Claims an Idempotency-Key for this transaction.
+    pub async fn claim_key(
+        &mut self,
+        account: AccountId,
+        claim: &IdempotencyClaim,
+    ) -> Result<KeyOwner> {
+        take(self.0, account, claim, self.1).await
+    }
 }
 
 impl Store {
@@ -92,7 +107,7 @@ pub(crate) async fn take(
     account: AccountId,
     claim: &IdempotencyClaim,
     offset: i64,
-) -> Result<Take> {
+) -> Result<KeyOwner> {
     let (answer, clock) = (&claim.answer, (claim.steady, offset));
     let began = Instant::now();
     for turn in 0..3 {
@@ -103,9 +118,9 @@ pub(crate) async fn take(
         let inserted = dialect!(conn, insert_key(account, claim, clock, KEPT));
         match inserted.map_err(StoreError::from) {
             Ok(0) => {}
-            Ok(_) if turn == 0 => return Ok(Take::Owned),
+            Ok(_) if turn == 0 => return Ok(KeyOwner::Ours),
             Ok(_) => return owned(conn).await,
-            Err(StoreError::Locked) => return Ok(Take::InFlight),
+            Err(StoreError::Locked) => return Ok(KeyOwner::InFlight),
             Err(error) => return Err(error),
         }
         if !has_patience(conn, began).await? {
@@ -125,7 +140,7 @@ pub(crate) async fn take(
             Ok(0) => {}
             Ok(_) => return owned(conn).await,
             // Another request is taking over the expired key.
-            Err(StoreError::Locked) => return Ok(Take::InFlight),
+            Err(StoreError::Locked) => return Ok(KeyOwner::InFlight),
             Err(error) => return Err(error),
         }
         // Whatever the clock shows by now, the key is live as of `now`: it was not taken over.
@@ -134,10 +149,10 @@ pub(crate) async fn take(
             find_key(account, claim.operation, &claim.key, (now, 0))
         )?;
         if let Some(used) = row.and_then(KeyRow::answer) {
-            return Ok(Take::Used(used));
+            return Ok(KeyOwner::Used(used));
         }
     }
-    Ok(Take::InFlight)
+    Ok(KeyOwner::InFlight)
 }
 
 /// Limits the next statement's lock wait to the time that is left; `false` if none is left.
@@ -149,7 +164,7 @@ async fn has_patience(conn: &mut Conn, began: Instant) -> Result<bool> {
 }
 
 /// This transaction owns the key. All other locks get the session's limit again.
-async fn owned(conn: &mut Conn) -> Result<Take> {
+async fn owned(conn: &mut Conn) -> Result<KeyOwner> {
     dialect!(conn, limit_lock_wait(None))?;
-    Ok(Take::Owned)
+    Ok(KeyOwner::Ours)
 }

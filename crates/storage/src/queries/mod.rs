@@ -7,7 +7,7 @@ pub(crate) mod agents;
 pub(crate) mod analyses;
 pub(crate) mod attempts;
 pub(crate) mod audit;
-pub(crate) mod batch_looks;
+pub(crate) mod batch_rounds;
 pub(crate) mod batches;
 pub(crate) mod calls;
 pub(crate) mod cancelling;

@@ -1,22 +1,5 @@
-use super::{accounts as account_rows, agents as agent_rows};
+use super::agents as agent_rows;
 use crate::prelude::*;
-
-/// The result of writing a number.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NumberWrite {
-    Done(PhoneNumber),
-    /// The account has no such number.
-    Absent,
-    /// The account has the number already.
-    AlreadyOurs,
-    /// Another account has the number.
-    Taken,
-    /// The account has no such agent.
-    NoSuchAgent,
-    AgentArchived,
-    /// The account has not proved that it owns the number, and the agent does not belong to the legacy provider.
-    Unproven,
-}
 
 /// Inserts a number; `false` if an account has it already.
 pub(crate) async fn insert(conn: &mut Conn, number: PhoneNumber) -> Result<bool> {
@@ -104,33 +87,6 @@ pub(crate) async fn at_legacy(conn: &mut Conn, account: AccountId, number: E164)
         .await
 }
 
-/// Makes room for a number that its account has proved to own: deletes the rows of other accounts for which it was only
-/// listed. The account's own unproved row becomes the proved one.
-async fn give_way(conn: &mut Conn, number: &PhoneNumber) -> Result<Option<PhoneNumber>> {
-    let unproven = || {
-        numbers::phone_number
-            .eq(V(number.phone_number.clone()))
-            .and(not(numbers::is_proven))
-    };
-    diesel::delete(numbers::table)
-        .filter(unproven())
-        .filter(numbers::account_id.ne(V(number.account_id)))
-        .execute(conn)
-        .await?;
-    diesel::update(numbers::table)
-        .filter(unproven())
-        .set((
-            row! { numbers of number: is_proven = true, provider, by_credential },
-            number
-                .agent_id
-                .map(|agent| numbers::agent_id.eq(Some(agent))),
-            numbers::updated_at.eq(V(number.updated_at)),
-        ))
-        .returning(PhoneNumber::as_returning())
-        .returned(conn)
-        .await
-}
-
 /// Assigns an unassigned number of the account to an agent: one that had it before it was removed.
 pub(crate) async fn give_back(
     conn: &mut Conn,
@@ -148,19 +104,93 @@ pub(crate) async fn give_back(
         .await
 }
 
-/// Why the agent may not have a number, if it may not. Locks the agent: an archiving in progress is seen here, and a
-/// later one sees the number.
-async fn hold_agent(
-    conn: &mut Conn,
-    account: AccountId,
-    agent: Option<AgentId>,
-) -> Result<Option<NumberWrite>> {
-    let Some(agent) = agent else { return Ok(None) };
-    Ok(match locks::hold_agent(conn, account, agent).await? {
-        None => Some(NumberWrite::NoSuchAgent),
-        Some(AgentStatus::Archived) => Some(NumberWrite::AgentArchived),
-        Some(_) => None,
-    })
+#[boxed]
+impl Tx<'_> {
+    pub async fn number(
+        &mut self,
+        account: AccountId,
+        id: PhoneNumberId,
+    ) -> Result<Option<PhoneNumber>> {
+        find(self.0, account, id).await
+    }
+
+    /// The status of an agent of the account. Waits for an archiving in progress; a later one waits for this
+    /// transaction.
+    pub async fn lock_agent(
+        &mut self,
+        account: AccountId,
+        agent: AgentId,
+    ) -> Result<Option<AgentStatus>> {
+        locks::hold_agent(self.0, account, agent).await
+    }
+
+    pub async fn agent(&mut self, account: AccountId, id: AgentId) -> Result<Option<Agent>> {
+        agent_rows::find(self.0, account, id).await
+    }
+
+    /// Inserts a number; `false` if an account has it already.
+    pub async fn insert_number(&mut self, number: PhoneNumber) -> Result<bool> {
+        insert(self.0, number).await
+    }
+
+    /// Makes room for a number that its account has proved to own: deletes the rows of other accounts for which it was
+    /// only listed. The account's own unproved row, if there is one, becomes the proved one.
+    pub async fn prove_number(&mut self, number: &PhoneNumber) -> Result<Option<PhoneNumber>> {
+        let unproven = || {
+            numbers::phone_number
+                .eq(V(number.phone_number.clone()))
+                .and(not(numbers::is_proven))
+        };
+        diesel::delete(numbers::table)
+            .filter(unproven())
+            .filter(numbers::account_id.ne(V(number.account_id)))
+            .execute(self.0)
+            .await?;
+        diesel::update(numbers::table)
+            .filter(unproven())
+            .set((
+                row! { numbers of number: is_proven = true, provider, by_credential },
+                number
+                    .agent_id
+                    .map(|agent| numbers::agent_id.eq(Some(agent))),
+                numbers::updated_at.eq(V(number.updated_at)),
+            ))
+            .returning(PhoneNumber::as_returning())
+            .returned(self.0)
+            .await
+    }
+
+    /// Makes the account's number use the account's own credential, if this one does. `false` if the account does not
+    /// have the number.
+    pub async fn use_credential(&mut self, number: &PhoneNumber) -> Result<bool> {
+        diesel::update(numbers::table)
+            .filter(numbers::phone_number.eq(V(number.phone_number.clone())))
+            .filter(numbers::account_id.eq(V(number.account_id)))
+            .set(
+                numbers::by_credential
+                    .eq(numbers::by_credential.or::<bool, Bool>(number.by_credential)),
+            )
+            .changes(self.0)
+            .await
+    }
+
+    pub async fn change_number(
+        &mut self,
+        account: AccountId,
+        id: PhoneNumberId,
+        change: NumberChange,
+        at: Timestamp,
+    ) -> Result<Option<PhoneNumber>> {
+        diesel::update(own!(numbers, account, id))
+            .set((
+                change.label.map(|label| numbers::label.eq(label)),
+                change.agent.map(|agent| numbers::agent_id.eq(agent)),
+                numbers::updated_at.eq(V(at)),
+            ))
+            .execute(self.0)
+            .await?;
+        find(self.0, account, id).await
+    }
 }
 
 impl Store {
@@ -200,45 +230,6 @@ impl Store {
         })
     }
 
-    /// Gives a number to an account. With `operator`, the audit log records it.
-    pub fn add_number(&self, number: PhoneNumber, operator: bool) -> Answer<'_, NumberWrite> {
-        transact!(self, |conn| {
-            let (account, at) = (number.account_id, number.created_at);
-            if let Some(refused) = hold_agent(conn, account, number.agent_id).await? {
-                return Ok(Rollback(refused));
-            }
-            let shown = match number.is_proven {
-                true => give_way(conn, &number).await?,
-                false => None,
-            };
-            let number = shown.clone().unwrap_or(number);
-            if shown.is_none() && !insert(conn, number.clone()).await? {
-                // A number that the account's own credential opens uses that credential, whichever way the account got
-                // it.
-                let is_ours = diesel::update(numbers::table)
-                    .filter(numbers::phone_number.eq(V(number.phone_number)))
-                    .filter(numbers::account_id.eq(V(account)))
-                    .set(
-                        numbers::by_credential
-                            .eq(numbers::by_credential.or::<bool, Bool>(number.by_credential)),
-                    )
-                    .changes(conn)
-                    .await?;
-                return Ok(match is_ours {
-                    true => Commit(NumberWrite::AlreadyOurs),
-                    false => Rollback(NumberWrite::Taken),
-                });
-            }
-            if operator {
-                let audit_id: offhook_domain::EventId = mint(at);
-                let target = number.id.to_string();
-                let words = ("cli", "number.add", target.as_str());
-                account_rows::audit(conn, audit_id.uuid(), Some(account), words, at).await?;
-            }
-            Ok(Commit(NumberWrite::Done(number)))
-        })
-    }
-
     /// The owner of a number, and whether its calls use that account's own credential. `None` without a proved owner.
     pub fn owner_of_number(&self, number: E164) -> Answer<'_, Option<(AccountId, bool)>> {
         numbers::table
@@ -250,41 +241,5 @@ impl Store {
 
     pub fn number(&self, account: AccountId, id: PhoneNumberId) -> Answer<'_, Option<PhoneNumber>> {
         read!(self, |conn| find(conn, account, id).await)
-    }
-
-    pub fn change_number(
-        &self,
-        account: AccountId,
-        id: PhoneNumberId,
-        change: NumberChange,
-        at: Timestamp,
-    ) -> Answer<'_, NumberWrite> {
-        transact!(self, |conn| {
-            let Some(number) = find(conn, account, id).await? else {
-                return Ok(Rollback(NumberWrite::Absent));
-            };
-            let agent = change.agent.flatten();
-            if let Some(refused) = hold_agent(conn, account, agent).await? {
-                return Ok(Rollback(refused));
-            }
-            if let (Some(agent), false) = (agent, number.is_proven) {
-                let agent = agent_rows::find(conn, account, agent).await?;
-                if agent.is_some_and(|agent| agent.runtime != Runtime::Legacy) {
-                    return Ok(Rollback(NumberWrite::Unproven));
-                }
-            }
-            diesel::update(own!(numbers, account, id))
-                .set((
-                    change.label.map(|label| numbers::label.eq(label)),
-                    change.agent.map(|agent| numbers::agent_id.eq(agent)),
-                    numbers::updated_at.eq(V(at)),
-                ))
-                .execute(conn)
-                .await?;
-            Ok(match find(conn, account, id).await? {
-                Some(number) => Commit(NumberWrite::Done(number)),
-                None => Rollback(NumberWrite::Absent),
-            })
-        })
     }
 }

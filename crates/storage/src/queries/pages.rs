@@ -50,7 +50,18 @@ macro_rules! newest {
     };
 }
 
-pub(crate) use {behind, newest};
+/// The account's rows behind the row `after`, newest first, with one more than `limit` if there is a next page.
+macro_rules! page {
+    ($table:ident as $record:ident, $account:expr, $after:expr, $limit:expr) => {
+        $crate::queries::pages::behind!(
+            $crate::queries::pages::newest!($table, $record, $account, $limit),
+            $table,
+            $after
+        )
+    };
+}
+
+pub(crate) use {behind, newest, page};
 
 /// Filters that a caller may leave out.
 pub(crate) trait When: Sized {

@@ -4,6 +4,7 @@ use crate::database::RunQueryDsl;
 use crate::store::{Answer, keep, mint, read, write};
 use diesel::dsl::case_when;
 use diesel::prelude::*;
+use offhook_boxed::boxed;
 use offhook_domain::{
     AccountId, ConversationId, Credits, EntryText, KeyId, LedgerId, Timestamp, TransactionType,
 };
@@ -13,7 +14,7 @@ use super::invoices::{self, NewLine};
 use crate::database::Conn;
 use crate::schema::{api_keys, key_budgets, ledger, reservations, wallets};
 use crate::sql::V;
-use crate::{Audited, AutoRefill, NewLedgerEntry, Result, Store, Verdict, Wallet};
+use crate::{Audited, AutoRefill, NewCall, NewLedgerEntry, Result, Store, Tx, Verdict, Wallet};
 
 /// What a reservation draws on.
 pub(crate) struct Draw {
@@ -25,6 +26,16 @@ pub(crate) struct Draw {
 }
 
 impl Draw {
+    pub(crate) fn of_call(call: &NewCall) -> Self {
+        Self {
+            account: call.account_id,
+            key: call.key_id,
+            budget: call.key_budget,
+            month: call.at.utc_month(),
+            at: call.at,
+        }
+    }
+
     /// On the account alone, without a key.
     pub(crate) fn of(account: AccountId, at: Timestamp) -> Self {
         Self {
@@ -60,7 +71,7 @@ impl Purse {
 
 /// The result of a reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reserve {
+pub enum Reserve {
     Held,
     WalletTooLow,
     BudgetTooLow,
@@ -178,6 +189,29 @@ async fn find(conn: &mut Conn, account: AccountId) -> Result<Option<Wallet>> {
         reserved: purse.reserved,
         auto_refill: purse.auto_refill(),
     }))
+}
+
+#[boxed]
+impl Tx<'_> {
+    /// Reserves a call's credits, or changes nothing.
+    pub async fn try_reserve(&mut self, call: &NewCall) -> Result<Reserve> {
+        let draw = Draw::of_call(call);
+        if call.reserve == 0 || call.key_budget.is_none() {
+            return hold(self.0, &draw, call.reserve).await;
+        }
+        // The wallet comes before the budget, and may have bought credits by then. A refusal by the budget undoes both,
+        // but must keep the calls placed before this one.
+        let undo = "ROLLBACK TO SAVEPOINT reserve";
+        diesel::sql_query("SAVEPOINT reserve").run(self.0).await?;
+        let held = hold(self.0, &draw, call.reserve).await?;
+        if held == Reserve::BudgetTooLow {
+            diesel::sql_query(undo).run(self.0).await?;
+        }
+        diesel::sql_query("RELEASE SAVEPOINT reserve")
+            .run(self.0)
+            .await?;
+        Ok(held)
+    }
 }
 
 impl Store {

@@ -2,13 +2,11 @@
 
 use diesel::prelude::*;
 use offhook_domain::{
-    AccountId, AgentId, BatchId, BatchStatus, ConversationId, Credits, E164, FailureReason, KeyId,
-    PausedReason, PhoneNumberId, Price, RecipientId, RecipientStatus, Timestamp,
+    AccountId, AgentId, BatchId, BatchStatus, ConversationId, E164, FailureReason, KeyId,
+    PausedReason, PhoneNumberId, RecipientId, RecipientStatus, Timestamp,
 };
 
 use crate::schema;
-use crate::{IdempotencyClaim, StoredAnswer};
-
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = schema::batch_calls)]
 pub struct Batch {
@@ -75,28 +73,6 @@ pub struct BatchFilter {
     pub agent: Option<AgentId>,
 }
 
-#[derive(Debug, Clone)]
-pub struct NewBatch {
-    pub batch: Batch,
-    pub recipients: Vec<NewRecipient>,
-    pub idempotency: Option<IdempotencyClaim>,
-}
-
-/// The result of a write under an Idempotency-Key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BatchWrite {
-    /// The batch was written.
-    Done(Batch),
-    /// The key was used before, with the same value or another: compare the fingerprints.
-    KeyUsed(StoredAnswer),
-    /// The first request with the key is still running.
-    KeyInFlight,
-    /// The account has no such batch.
-    Absent,
-    /// The batch's state forbids it.
-    Refused(Batch),
-}
-
 /// A customer's action on a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchStep {
@@ -105,28 +81,4 @@ pub enum BatchStep {
     /// Continue calling.
     Resume,
     Cancel,
-}
-
-/// What the scheduler may do with a batch in one round.
-#[derive(Debug, Clone)]
-pub struct BatchLook {
-    pub at: Timestamp,
-    /// `at` by the process's steady clock: the placed calls wait from then on.
-    pub steady: Timestamp,
-    /// Batches may bring the account up to this many calls.
-    pub calls_at_most: i64,
-    /// The most calls to place in this round.
-    pub most: i64,
-    /// Price per minute.
-    pub price: Price,
-    /// Credits to reserve per call.
-    pub reserve: Credits,
-    /// The number that every account may call from.
-    pub shared_number: Option<E164>,
-    /// Whether the legacy provider is simulated. Then it calls from any number, not only from its own.
-    pub is_simulated: bool,
-    /// When the next round of a running batch is.
-    pub next: Timestamp,
-    /// When the next round is for a batch that waits for credits, budget or its agent.
-    pub later: Timestamp,
 }

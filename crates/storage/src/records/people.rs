@@ -107,27 +107,6 @@ pub enum JoinsWith {
     Known(Timestamp),
 }
 
-/// The result of changing a member of the team.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MemberChange {
-    /// The change is made. Holds the member's new state, or the last one.
-    Done(Member),
-    /// There is no such member.
-    Absent,
-    /// The role of the person who makes the change does not allow it.
-    Forbidden,
-    /// The account would be left without an owner.
-    LastOwner,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemberStep {
-    /// Give the member this role.
-    Role(MemberRole),
-    /// Remove the member from the team.
-    Remove,
-}
-
 /// A line of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = audit_log)]

@@ -4,10 +4,16 @@ use futures_util::future::BoxFuture;
 
 use super::Store;
 use crate::database::Conn;
-use crate::{StoreError, Verdict};
+use crate::{Actor, StoreError, Verdict};
 
 /// A transaction. Its methods are the queries, each in the file of its rows.
-pub struct Tx<'c>(pub(crate) &'c mut Conn);
+pub struct Tx<'c>(
+    pub(crate) &'c mut Conn,
+    /// The offset of the lease clock.
+    pub(crate) i64,
+    /// The actor of its changes.
+    pub(crate) Actor,
+);
 
 /// The error of a use case in a transaction: a [`StoreError`], or a refusal of its own.
 pub trait TxError: From<StoreError> + Send + 'static {
@@ -32,9 +38,10 @@ impl Store {
         E: TxError,
         F: for<'c> FnOnce(Tx<'c>) -> BoxFuture<'c, Result<T, E>> + Send + 'static,
     {
+        let (offset, actor) = (self.offset(), self.actor);
         let done = self
             .inner
-            .write(move |conn| Box::pin(judged(work(Tx(conn)))));
+            .write(move |conn| Box::pin(judged(work(Tx(conn, offset, actor)))));
         Box::pin(async move { done.await? })
     }
 }

@@ -6,12 +6,12 @@ use offhook_domain::{
     AccountId, AgentStatus, DocumentId, DocumentSource, DocumentStatus, FolderId, Timestamp,
 };
 use offhook_storage::{
-    ClaimedDocument, Document, DocumentChange, DocumentFilter, Fenced, Folder, FolderMade,
-    NewDocument, NewPassage, NewPosting, Publication, ReadDocument, ReadPart, Store, mint,
+    ClaimedDocument, Document, DocumentFilter, Fenced, Folder, NewDocument, NewPassage, NewPosting,
+    Publication, ReadDocument, ReadPart, Store, mint,
 };
 use offhook_testkit::contract;
 
-use crate::it::shop::{Shop, T0, after, new_agent, paged, pass, race};
+use crate::it::shop::{Shop, T0, after, new_agent, paged, pass, within};
 
 /// More rows than any test has.
 const MANY: i64 = 10_000;
@@ -46,13 +46,6 @@ pub(crate) async fn document(store: &Store, account: AccountId, at: Timestamp) -
 }
 
 async fn folder(store: &Store, account: AccountId, name: &str) -> FolderId {
-    match make(store, account, name, 1_000).await {
-        FolderMade::Done(folder) => folder.id,
-        other => panic!("{other:?}"),
-    }
-}
-
-async fn make(store: &Store, account: AccountId, name: &str, most: i64) -> FolderMade {
     let folder = Folder {
         id: mint(T0),
         account_id: account,
@@ -61,10 +54,12 @@ async fn make(store: &Store, account: AccountId, name: &str, most: i64) -> Folde
         created_at: T0,
         updated_at: T0,
     };
-    store
-        .create_folder(folder, name.to_lowercase(), most)
-        .await
-        .unwrap()
+    let (id, folded) = (folder.id, name.to_lowercase());
+    let insert = within(store, move |mut tx| {
+        Box::pin(async move { tx.insert_folder(&folder, folded).await })
+    });
+    insert.await;
+    id
 }
 
 fn passage(ordinal: i32, content: &str) -> NewPassage {
@@ -200,55 +195,6 @@ async fn publish(
 }
 
 contract! {
-    async fn folder_names_are_taken_once_and_folders_are_bounded_also_when_they_race(store: Store) {
-        let shop = Shop::new(&store).await;
-        let made = race(6, |at| {
-            let (store, account) = (store.clone(), shop.account);
-            async move { make(&store, account, if at % 2 == 0 { "Menu" } else { "MENU" }, 1_000).await }
-        });
-        let done = made.await.into_iter().filter(|made| matches!(made, FolderMade::Done(_)));
-        assert_eq!(done.count(), 1);
-        assert_eq!(make(&store, shop.account, "Rooms", 1).await, FolderMade::TooMany);
-        let rooms = folder(&store, shop.account, "Rooms").await;
-        let taken = ("mEnu".to_owned(), "menu".to_owned());
-        let renamed = store.rename_folder(shop.account, rooms, taken.clone(), T0).await.unwrap();
-        assert_eq!(renamed, FolderMade::NameTaken);
-        let stranger = Shop::new(&store).await;
-        let renamed = store.rename_folder(stranger.account, rooms, taken, T0).await.unwrap();
-        assert_eq!(renamed, FolderMade::Absent);
-        let own = ("ROOMS".to_owned(), "rooms".to_owned());
-        let renamed = store.rename_folder(shop.account, rooms, own, after(1)).await.unwrap();
-        assert!(matches!(renamed, FolderMade::Done(folder) if folder.name == "ROOMS"));
-    }
-
-    async fn folders_count_what_is_in_them_and_let_it_go(store: Store) {
-        let shop = Shop::new(&store).await;
-        let (first, second) = (folder(&store, shop.account, "a").await, folder(&store, shop.account, "b").await);
-        let mut ids = Vec::new();
-        for number in 0..3 {
-            let mut new = new_document(shop.account, "d", after(number));
-            new.document.folder_id = Some(first);
-            ids.push(new.document.id);
-            assert!(store.create_document(new).await.unwrap());
-        }
-        let count = async |id| store.folder(shop.account, id).await.unwrap().unwrap().documents_count;
-        assert_eq!((count(first).await, count(second).await), (3, 0));
-        let moved = DocumentChange { folder: Some(Some(second)), ..Default::default() };
-        store.change_document(shop.account, ids[0], moved.clone(), T0).await.unwrap();
-        store.change_document(shop.account, ids[0], moved, T0).await.unwrap();
-        assert_eq!((count(first).await, count(second).await), (2, 1));
-        store.delete_document(shop.account, ids[1], T0).await.unwrap().unwrap();
-        assert_eq!(count(first).await, 1);
-        let inside = DocumentFilter { folder: Some(Some(second)), ..Default::default() };
-        let list = store.documents(shop.account, inside, None, 10).await.unwrap();
-        assert_eq!(list.iter().map(|d| d.id).collect::<Vec<_>>(), [ids[0]]);
-        assert_eq!(store.delete_folder(shop.account, second, after(9)).await.unwrap(), Some(1));
-        assert_eq!(store.delete_folder(shop.account, second, after(9)).await.unwrap(), None);
-        let root = DocumentFilter { folder: Some(None), ..Default::default() };
-        let list = store.documents(shop.account, root, None, 10).await.unwrap();
-        assert_eq!(list.iter().map(|d| (d.id, d.updated_at)).collect::<Vec<_>>(), [(ids[0], after(9))]);
-    }
-
     async fn pages_of_documents_show_each_once_with_every_filter(store: Store) {
         let shop = Shop::new(&store).await;
         let mut made = Vec::new();

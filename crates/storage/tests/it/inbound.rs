@@ -2,12 +2,14 @@
 
 use offhook_domain::{AgentStatus, CallState, Channel, E164, NodeId, NumberProvider, Price};
 use offhook_storage::{
-    AgentChange, AgentRef, ConversationFilter, Fenced, Lines, NewInboundCall, NumberWrite,
-    PhoneNumber, Store, Taken, mint,
+    AgentChange, AgentRef, ConversationFilter, Fenced, Lines, NewInboundCall, PhoneNumber, Store,
+    Taken, mint,
 };
 use offhook_testkit::contract;
 
-use crate::it::shop::{CUSTOMER, OURS, Shop, T0, after, end, node, phone, race, settlement};
+use crate::it::shop::{
+    CUSTOMER, OURS, Shop, T0, add_number, after, end, node, phone, race, settlement,
+};
 
 const DIALOG: &str = r#"{"call_id":"x@carrier"}"#;
 
@@ -25,8 +27,7 @@ async fn number(shop: &Shop, text: &str, provider: NumberProvider, assigned: boo
         at_legacy: false,
         by_credential: false,
     };
-    let write = shop.store.add_number(number.clone(), true).await.unwrap();
-    assert_eq!(write, NumberWrite::Done(number));
+    assert_eq!(add_number(&shop.store, number.clone()).await, number);
 }
 
 fn call(shop: &Shop, from: Option<E164>, node: NodeId) -> NewInboundCall {

@@ -5,13 +5,13 @@ use std::time::Duration;
 use offhook_domain::{AgentStatus, CredentialProvider, NumberProvider, Runtime};
 use offhook_storage::{
     Agent, AgentChange, AgentFilter, AgentRef, Lines, ListedAgent, ListedNumber, NumberChange,
-    NumberWrite, PhoneNumber, Store, Synced, mint,
+    PhoneNumber, Store, Synced, mint,
 };
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::it::numbers::calls_from;
 use crate::it::raw::Raw;
-use crate::it::shop::{Shop, T0, after, phone, race};
+use crate::it::shop::{Shop, T0, add_number, after, phone, race, within};
 
 const LEGACY: CredentialProvider = CredentialProvider::Legacy;
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -62,11 +62,12 @@ contract! {
         let agents: Vec<_> = legacy(&tenant).await.iter().map(|agent| agent.id).collect();
         let mut theirs = store.numbers_of_agents(tenant.account, agents.clone()).await.unwrap();
         theirs.sort_by_key(|number| number.phone_number.clone());
-        let to = |agent| NumberChange { agent: Some(agent), ..NumberChange::default() };
-        let given = store.change_number(tenant.account, theirs[0].id, to(Some(tenant.agent)), after(2)).await;
-        assert_eq!(given.unwrap(), NumberWrite::Unproven, "no engine agent calls from it");
-        let free = store.change_number(tenant.account, theirs[0].id, to(None), after(2)).await;
-        assert!(matches!(free.unwrap(), NumberWrite::Done(_)));
+        let (account, id) = (tenant.account, theirs[0].id);
+        let free = NumberChange { agent: Some(None), ..NumberChange::default() };
+        let freed = within(&store, move |mut tx| {
+            Box::pin(async move { tx.change_number(account, id, free, after(2)).await })
+        });
+        assert!(freed.await.is_some());
         assert_eq!(calls_from(&tenant, tenant.agent).await, None);
         for number in &theirs {
             assert!(store.called_number(number.phone_number.clone(), NumberProvider::Sip).await.unwrap().is_none());
@@ -80,12 +81,9 @@ contract! {
             is_proven: true,
             ..number.clone()
         };
-        let added = store.add_number(shown(&owner, &theirs[0]), true).await.unwrap();
-        assert!(matches!(added, NumberWrite::Done(_)), "{added:?}");
+        add_number(&store, shown(&owner, &theirs[0])).await;
         assert_eq!(store.number(tenant.account, theirs[0].id).await.unwrap(), None);
-        let NumberWrite::Done(own) = store.add_number(shown(&tenant, &theirs[1]), false).await.unwrap() else {
-            panic!("it is the account's own");
-        };
+        let own = add_number(&store, shown(&tenant, &theirs[1])).await;
         assert_eq!((own.id, own.is_proven, own.agent_id), (theirs[1].id, true, Some(tenant.agent)));
         sync(&tenant, &[("01", "Ana"), ("02", "Bea")], 4).await;
         assert_eq!(store.number(tenant.account, own.id).await.unwrap(), Some(own));
@@ -261,7 +259,7 @@ contract! {
             at_legacy: false,
             by_credential: false,
         };
-        store.add_number(own.clone(), false).await.unwrap();
+        add_number(&store, own.clone()).await;
         let ours = Some(own.phone_number);
         for lines in [Lines::default(), trunk] {
             assert_eq!((from(ana, lines).await, from(bea, lines).await), (theirs.clone(), theirs.clone()));
@@ -273,7 +271,11 @@ contract! {
         // Without an agent, it is the account's.
         let number = store.numbers_of_agents(shop.account, vec![ana]).await.unwrap().remove(0);
         let free = NumberChange { label: None, agent: Some(None) };
-        store.change_number(shop.account, number.id, free, after(3)).await.unwrap();
+        let account = shop.account;
+        let freed = within(&store, move |mut tx| {
+            Box::pin(async move { tx.change_number(account, number.id, free, after(3)).await })
+        });
+        assert!(freed.await.is_some());
         assert_eq!((from(ana, trunk).await, from(shop.agent, trunk).await), (None, ours));
     }
 

@@ -45,7 +45,6 @@ mod sealed;
 mod sharing;
 mod shop;
 mod talks;
-mod team;
 mod tools;
 mod voices;
 mod wallets;

@@ -13,7 +13,7 @@ use proptest::test_runner::TestRunner;
 
 use crate::it::documents::new_document;
 use crate::it::raw::Raw;
-use crate::it::shop::{Shop, after, new_agent, paged};
+use crate::it::shop::{Shop, after, new_agent, paged, within};
 
 /// Few characters, so that every piece of a text is common and the text is rare.
 const LETTERS: [char; 8] = ['a', 'a', 'a', 'b', 'b', '%', 'é', '😀'];
@@ -142,10 +142,13 @@ async fn live_documents(shop: &Shop, steps: Vec<Step>) -> Vec<Document> {
                     name: Some((name.clone(), name.clone())),
                     folder: None,
                 };
-                let changed = shop
-                    .store
-                    .change_document(shop.account, row.id, change, after(at));
-                changed.await.unwrap();
+                let (account, id) = (shop.account, row.id);
+                let changed = within(&shop.store, move |mut tx| {
+                    Box::pin(
+                        async move { tx.change_document(account, id, change, after(at)).await },
+                    )
+                });
+                assert!(changed.await.is_some());
                 row.name = name;
             }
             Step::Delete(which) if !rows.is_empty() => {

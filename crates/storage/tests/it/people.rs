@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use offhook_domain::{EmailAddress, MemberId, MemberRole, Plan, Timestamp};
 use offhook_storage::{
-    Account, AttemptKey, AttemptRule, Invitation, JoinsWith, Member, MemberChange, MemberStep,
-    NewSession, SignInLink, Store, mint,
+    Account, AttemptKey, AttemptRule, Invitation, JoinsWith, Member, NewSession, SignInLink, Store,
+    mint,
 };
-use offhook_testkit::{TestDatabase, contract};
+use offhook_testkit::contract;
 
-use crate::it::raw::Raw;
-use crate::it::shop::{Shop, T0, after, race};
+use crate::it::shop::{Shop, T0, after, race, within};
 
 const RULE: AttemptRule = AttemptRule {
     window: Duration::from_secs(900),
@@ -44,7 +42,14 @@ async fn join(shop: &Shop, address: &str, role: MemberRole) -> Member {
         role,
         joined_at: T0,
     };
-    shop.store.add_member(member.clone(), None).await.unwrap();
+    let (store, account, added) = (&shop.store, shop.account, member.clone());
+    let join = within(store, move |mut tx| {
+        Box::pin(async move {
+            assert!(tx.change_seats(account, 1).await?);
+            tx.add_member(&added).await
+        })
+    });
+    join.await;
     member
 }
 
@@ -76,14 +81,6 @@ async fn who(store: &Store, of: u8) -> Option<MemberId> {
         .iter()
         .any(|one| one.member.id == session.member);
     is_there.then_some(session.member)
-}
-
-async fn change(shop: &Shop, by: &Member, of: &Member, step: MemberStep) -> MemberChange {
-    let people = (by.id, of.id);
-    shop.store
-        .change_member(shop.account, people, step, after(9))
-        .await
-        .unwrap()
 }
 
 contract! {
@@ -136,7 +133,8 @@ contract! {
         assert_eq!(store.end_other_sessions(ana.email.clone(), digest(7)).await.unwrap(), 1);
         store.end_session(digest(7)).await.unwrap();
         assert_eq!(who(&store, 7).await, None);
-        store.remove_member(shop.account, ana.email.clone(), after(8)).await.unwrap();
+        let (account, left) = (shop.account, ana.email.clone());
+        within(&store, move |mut tx| Box::pin(async move { tx.delete_member(account, &left).await })).await;
         assert!(!begin(6, after(6)).await, "she is no member any more");
     }
 
@@ -194,7 +192,11 @@ contract! {
                 created_at: T0,
                 expires_at: after(100),
             };
-            store.invite(invitation.clone(), digest(of), Some(2)).await.unwrap();
+            let new = invitation.clone();
+            let invite = within(&store, move |mut tx| {
+                Box::pin(async move { tx.add_invitation(new, digest(of)).await })
+            });
+            invite.await;
             invitation
         };
         let accept = async |of: u8, with: JoinsWith, at: Timestamp| {
@@ -227,72 +229,6 @@ contract! {
         let joined = accept(2, JoinsWith::Known(T0), after(3)).await.unwrap();
         assert_eq!(joined.email, ana.email);
         assert_eq!(store.person(ana.email).await.unwrap().0.unwrap().hash, "hash 5");
-    }
-
-    async fn a_team_is_changed_as_roles_allow_and_an_owner_stays(database: TestDatabase) {
-        use MemberStep::{Remove, Role};
-        let store = database.open().await;
-        let shop = Shop::new(&store).await;
-        let other = Shop::new(&store).await;
-        let owner = join(&shop, "o@x.mx", MemberRole::Owner).await;
-        let admin = join(&shop, "a@x.mx", MemberRole::Admin).await;
-        let viewer = join(&shop, "v@x.mx", MemberRole::Viewer).await;
-        let stranger = join(&other, "s@x.mx", MemberRole::Owner).await;
-        set_password(&shop, &viewer, 1, T0).await;
-        for (by, of, step) in [
-            (&admin, &owner, Role(MemberRole::Viewer)),
-            (&admin, &owner, Remove),
-            (&admin, &viewer, Role(MemberRole::Owner)),
-            (&admin, &admin, Role(MemberRole::Owner)),
-            (&viewer, &viewer, Role(MemberRole::Admin)),
-            (&viewer, &admin, Remove),
-            (&stranger, &viewer, Remove),
-        ] {
-            assert_eq!(change(&shop, by, of, step).await, MemberChange::Forbidden, "{step:?}");
-        }
-        assert_eq!(change(&shop, &owner, &stranger, Remove).await, MemberChange::Absent);
-        for step in [Role(MemberRole::Admin), Remove] {
-            assert_eq!(change(&shop, &owner, &owner, step).await, MemberChange::LastOwner);
-        }
-        assert_eq!(who(&store, 1).await, Some(viewer.id), "nothing has changed yet");
-        let developer = Member { role: MemberRole::Developer, ..viewer.clone() };
-        let raised = change(&shop, &admin, &viewer, Role(MemberRole::Developer)).await;
-        assert_eq!(raised, MemberChange::Done(developer.clone()));
-        assert_eq!(who(&store, 1).await, None, "another role ends the sessions");
-        assert_eq!(change(&shop, &admin, &viewer, Remove).await, MemberChange::Done(developer));
-        let second = change(&shop, &owner, &admin, Role(MemberRole::Owner)).await;
-        assert!(matches!(second, MemberChange::Done(_)));
-        assert!(matches!(change(&shop, &owner, &owner, Remove).await, MemberChange::Done(_)));
-        assert_eq!(change(&shop, &admin, &admin, Remove).await, MemberChange::LastOwner);
-        assert_eq!(store.team(shop.account, None, 9, after(9)).await.unwrap().1, 1);
-        let mut raw = Raw::open(&database).await;
-        let told = raw
-            .lines("SELECT actor || ' ' || action || ' ' || target AS line FROM audit_log \
-                    WHERE actor <> 'cli' AND action <> 'password.set' ORDER BY at, id")
-            .await;
-        let expected = [
-            format!("member:{} member.role {} developer", admin.id, viewer.id),
-            format!("member:{} member.remove {}", admin.id, viewer.id),
-            format!("member:{} member.role {} owner", owner.id, admin.id),
-            format!("member:{} member.remove {}", owner.id, owner.id),
-        ];
-        let sorted = |mut lines: Vec<String>| { lines.sort(); lines };
-        assert_eq!(sorted(told), sorted(expected.to_vec()));
-    }
-
-    async fn of_two_owners_who_leave_at_once_one_stays(store: Store) {
-        let shop = Shop::new(&store).await;
-        let owners = [
-            join(&shop, "a@x.mx", MemberRole::Owner).await,
-            join(&shop, "b@x.mx", MemberRole::Owner).await,
-        ];
-        let leaving = owners.map(|owner| {
-            let shop = shop.clone();
-            tokio::spawn(async move { change(&shop, &owner, &owner, MemberStep::Remove).await })
-        });
-        let left: Vec<_> = join_all(leaving).await.into_iter().map(Result::unwrap).collect();
-        let stays = left.iter().filter(|change| **change == MemberChange::LastOwner).count();
-        assert_eq!(stays, 1, "{left:?}");
     }
 
     async fn the_first_account_is_made_once(store: Store) {

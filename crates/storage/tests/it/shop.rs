@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use offhook_domain::{
     AccountId, AgentId, AgentStatus, CallOutcome, CallState, ClaimId, ConversationId, Credits,
     E164, EndpointId, EventType, FailureReason, KeyId, NodeId, Plan, Price, Runtime, Scopes,
@@ -11,8 +11,8 @@ use offhook_domain::{
 use offhook_storage::{
     Account, Agent, ApiKey, CallEnd, Conversation, ConversationFilter, ConversationView, Endpoint,
     EndpointStatus, Fenced, IdempotencyClaim, NewAgent, NewApiKey, NewCall, NewEvent,
-    NewLedgerEntry, NewTurn, PageKey, Placed, Settlement, Store, StoreError, StoredAnswer, Wallet,
-    mint,
+    NewLedgerEntry, NewTurn, PageKey, PhoneNumber, Placed, Settlement, Store, StoreError,
+    StoredAnswer, Tx, Wallet, mint,
 };
 use offhook_testkit::ManualClock;
 
@@ -39,6 +39,29 @@ pub(crate) fn node() -> NodeId {
 pub(crate) fn pass(store: &Store, seconds: u64) -> Timestamp {
     store.turn_lease_clock(i64::try_from(seconds).unwrap() * 1_000_000);
     after(seconds)
+}
+
+/// Runs queries in one transaction.
+pub(crate) async fn within<T, F>(store: &Store, work: F) -> T
+where
+    T: Send + 'static,
+    F: for<'c> FnOnce(Tx<'c>) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
+{
+    store.transaction(work).await.unwrap()
+}
+
+/// Gives a proved number to its account.
+pub(crate) async fn add_number(store: &Store, number: PhoneNumber) -> PhoneNumber {
+    let add = within(store, move |mut tx| {
+        Box::pin(async move {
+            if let Some(proven) = tx.prove_number(&number).await? {
+                return Ok(proven);
+            }
+            assert!(tx.insert_number(number.clone()).await?);
+            Ok(number)
+        })
+    });
+    add.await
 }
 
 /// The results of `many` concurrent attempts.

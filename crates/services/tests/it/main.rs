@@ -1,0 +1,13 @@
+//! The use cases that decide in a transaction, on SQLite and on PostgreSQL.
+
+// Tells clippy that test helpers are tests.
+#![cfg(test)]
+
+mod batches;
+mod folders;
+mod numbers;
+mod team;
+
+#[path = "../../../storage/tests/it/shop.rs"]
+#[expect(dead_code, reason = "the store's tests use the rest")]
+mod shop;
