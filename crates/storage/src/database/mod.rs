@@ -5,6 +5,7 @@
 
 mod backend;
 mod bulk;
+pub(crate) mod types;
 mod value;
 
 use std::any::TypeId;

@@ -14,7 +14,7 @@ use diesel::sql_types::{
 use diesel::sqlite::{Sqlite, SqliteValue};
 
 use super::Db;
-use crate::sql;
+use super::types as sql;
 
 /// The type of a parameter: PostgreSQL's OIDs of it and of its array (`pg_type.dat`).
 #[derive(Debug, Clone, Copy)]

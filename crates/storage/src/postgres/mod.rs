@@ -22,7 +22,7 @@ use crate::{Result, StoreError, Verdict};
 use health_probe::HealthProbe;
 
 pub use listener::Listener;
-pub(crate) use steps::{CallStep, CallWriter, Step};
+pub(crate) use steps::CallWriter;
 
 pub(crate) mod dialect;
 mod health_probe;

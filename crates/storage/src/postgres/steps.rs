@@ -7,12 +7,12 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use offhook_domain::{ClaimId, ConversationId, Timestamp};
+use offhook_domain::{ClaimId, ConversationId};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::{Postgres, dialect};
-use crate::{Fenced, NewTurn, Result, StoreError};
+use crate::{CallStep, Fenced, Result, Step, StoreError};
 use crate::{queries, units};
 
 /// The least time between two statements when many steps arrive. When few do, each is written at once.
@@ -32,21 +32,6 @@ const GONE: &str = "the writer of calls has ended";
 /// Writes steps. It ends with its last clone.
 #[derive(Clone)]
 pub(crate) struct CallWriter(mpsc::UnboundedSender<Waiting>);
-
-#[derive(Clone)]
-pub(crate) struct CallStep {
-    pub(crate) id: ConversationId,
-    pub(crate) claim: ClaimId,
-    pub(crate) step: Step,
-}
-
-#[derive(Clone)]
-pub(crate) enum Step {
-    /// The call was answered: `dialing` becomes `live`. The text is what ends the call if this process dies.
-    Answered(Timestamp, Option<String>),
-    /// A turn of a live call is over.
-    Turn(NewTurn),
-}
 
 /// A step and its waiting caller. A call takes one step at a time, so there are never more entries than calls.
 struct Waiting {
@@ -139,13 +124,17 @@ fn write_alone(db: &Postgres, waiting: Waiting) {
             Step::Answered(at, dialog) => {
                 let at = (at, dialog);
                 let write = units::certain(move |conn| {
-                    Box::pin(async move { queries::calls::answered(conn, id, claim, at).await })
+                    Box::pin(
+                        async move { queries::call_steps::answered(conn, id, claim, at).await },
+                    )
                 });
                 units::answered(db.write(write).await)
             }
             Step::Turn(turn) => {
                 let append = units::certain(move |conn| {
-                    Box::pin(async move { queries::calls::append(conn, id, claim, turn).await })
+                    Box::pin(
+                        async move { queries::call_steps::append(conn, id, claim, turn).await },
+                    )
                 });
                 units::answered(db.write_at_once(append).await)
             }

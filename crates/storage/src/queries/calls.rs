@@ -2,12 +2,13 @@
 //! written.
 
 use super::{
-    analyses, batches, events,
+    analyses, batches,
+    call_steps::{answered, append},
+    events,
     idempotency::{self, KeyOwner},
     moments, talks, usage, usage_hours,
     wallets::{self, Draw, Reserve},
 };
-use crate::postgres::Step;
 use crate::prelude::*;
 use diesel::query_builder::{QueryFragment, QueryId};
 
@@ -292,66 +293,6 @@ impl Store {
             finish(conn, account, id, ended, settlement).await
         })
     }
-}
-
-pub(crate) async fn answered(
-    conn: &mut Conn,
-    id: ConversationId,
-    claim: ClaimId,
-    (at, dialog): (Timestamp, Option<String>),
-) -> Result<Fenced> {
-    let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
-        .filter(calls::state.eq(V(CallState::Dialing)))
-        .filter(calls::claim_id.eq(V(claim)))
-        .set((
-            row! { calls: state = CallState::Live, answered_at = at, last_seq += 1 },
-            // An inbound call has stored its dialog already.
-            dialog.map(|dialog| calls::dialog.eq(dialog)),
-        ))
-        .returning(calls::last_seq)
-        .returned(conn)
-        .await?;
-    let Some(seq) = seq else {
-        // A retry may have lost only the response of a first attempt that was written.
-        let answered_at = live(conn, id, claim).await?.flatten();
-        return Ok(Fenced::of(answered_at == Some(at)));
-    };
-    moments::entered(conn, id, seq, CallState::Live, at).await?;
-    Ok(Fenced::Done)
-}
-
-/// Appends a turn to a live call. A retry under the same claim finds its turn already there and returns `Done`.
-pub(crate) async fn append(
-    conn: &mut Conn,
-    id: ConversationId,
-    claim: ClaimId,
-    turn: NewTurn,
-) -> Result<Fenced> {
-    let told = turn.seq.map(|seq| (seq, turn.started_at));
-    let appended = dialect!(conn, append_turn(id, claim, turn))?;
-    match (appended, told) {
-        (Fenced::Lost, Some((seq, at))) => {
-            let is_there =
-                live(conn, id, claim).await?.is_some() && moments::has(conn, id, seq, at).await?;
-            Ok(Fenced::of(is_there))
-        }
-        (done, _) => Ok(done),
-    }
-}
-
-/// When a call that is live under this claim was answered.
-async fn live(
-    conn: &mut Conn,
-    id: ConversationId,
-    claim: ClaimId,
-) -> Result<Option<Option<Timestamp>>> {
-    Ok(calls::table
-        .find(V(id))
-        .filter(calls::state.eq(V(CallState::Live)))
-        .filter(calls::claim_id.eq(V(claim)))
-        .select(calls::answered_at)
-        .found(conn)
-        .await?)
 }
 
 /// Records everything that follows from a call's end. Returns the endpoints that have deliveries.

@@ -9,6 +9,7 @@ pub(crate) mod attempts;
 pub(crate) mod audit;
 pub(crate) mod batch_rounds;
 pub(crate) mod batches;
+pub(crate) mod call_steps;
 pub(crate) mod calls;
 pub(crate) mod cancelling;
 pub(crate) mod chat_endings;

@@ -127,3 +127,19 @@ impl Fenced {
         if is_done { Self::Done } else { Self::Lost }
     }
 }
+
+/// A step of a call that a process writes under its claim.
+#[derive(Clone)]
+pub(crate) struct CallStep {
+    pub(crate) id: ConversationId,
+    pub(crate) claim: ClaimId,
+    pub(crate) step: Step,
+}
+
+#[derive(Clone)]
+pub(crate) enum Step {
+    /// The call was answered: `dialing` becomes `live`. The text is what ends the call if this process dies.
+    Answered(Timestamp, Option<String>),
+    /// A turn of a live call is over.
+    Turn(NewTurn),
+}

@@ -1,8 +1,8 @@
 //! The statements on calls that differ, for PostgreSQL.
 
 use super::column;
-use crate::postgres::{CallStep, Step};
 use crate::prelude::*;
+use crate::{CallStep, Step};
 
 /// Appends a turn to a live call, in one statement: with thousands of calls, turns are most of what is written.
 pub(crate) async fn append_turn(
