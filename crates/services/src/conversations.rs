@@ -1,5 +1,8 @@
 //! Reads conversations within the plan's retention window.
 
+mod begin;
+mod credits;
+
 use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +19,9 @@ use tokio::time::Instant;
 use crate::recordings::Recordings;
 use crate::signals::{FOLLOW_AGAIN_AFTER, Signal};
 use crate::{Caller, Context, Live, Page, PageRequest, Recording, Result, UseCaseError};
+
+pub(crate) use begin::{Lines, STOPPING, Slot, begin_text, check_serves, check_status, serving};
+pub(crate) use credits::reserve_more;
 
 /// Turns returned with a conversation at most.
 const TRANSCRIPT_TURNS: i64 = 1_000;

@@ -3,24 +3,19 @@
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
 use std::fmt;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use offhook_domain::{
-    AgentConfig, AgentStatus, CallHandle, ConversationId, E164, NumberProvider, Runtime,
-};
+use offhook_domain::{CallHandle, Channel, ConversationId, E164, NumberProvider, Runtime};
 use offhook_engine::ports::callbacks::{Callback, CarrierCallbacks};
 use offhook_engine::ports::waiting::{NotAnswered, WaitingLine};
-use offhook_engine::{CallControl, EndRequest, Moment};
 use offhook_metrics::metrics;
-use offhook_storage::{CalledNumber, Conversation, NewInboundCall, StoreError, Taken, mint};
+use offhook_storage::{Conversation, NewConversation, mint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tracing::Instrument as _;
 
 use crate::calls::{Hours, opening};
-use crate::dialer::{CameIn, Places, hold};
+use crate::conversations::{Lines, Slot, serving};
 use crate::network::Login;
-use crate::{Network, Runner};
+use crate::{Runner, UseCaseError};
 
 /// What is known of an incoming call.
 pub struct InboundCall {
@@ -119,118 +114,73 @@ impl Inbound {
         call: InboundCall,
         line: Box<dyn WaitingLine>,
     ) -> Result<ConversationId, NotAnswered> {
-        let shared = &self.shared;
-        // Taken before the check whether this process is stopping: the shutdown waits for calls that were let in.
-        let held = shared.live.held.token();
-        // The lease counts from before the call was accepted.
-        let claimed_at = Moment::now();
-        let (call, mut place) = match self.take(call).await {
-            Ok(taken) => taken,
+        match self.begin(call).await {
+            Ok((slot, call)) => {
+                metrics().calls.came_in("taken");
+                let id = call.id;
+                slot.run(call, line, || {});
+                Ok(id)
+            }
             Err(why) => {
                 metrics().calls.came_in(why.as_str());
                 line.refuse(why);
-                return Err(why);
+                Err(why)
             }
-        };
-        metrics().calls.came_in("taken");
-        let Some(claim) = call.claim_id else {
-            line.refuse(NotAnswered::Later);
-            return Err(NotAnswered::Later);
-        };
-        let id = call.id;
-        let control = CallControl::new();
-        place.give(id, claim, control.clone());
-        // The caller is on the line, which is all that a carrier could report.
-        shared.live.registry.mark_alive(id);
-        shared.live.touch(id);
-        if shared.stopping.load(Ordering::SeqCst) {
-            // The shutdown began while the call was written, and may not see this call any more.
-            control.end(EndRequest::Drain);
         }
-        line.ring();
-        let span = tracing::info_span!("call", call = %id);
-        tracing::info!(parent: &span, "call taken");
-        let network = Network::Spoken(Arc::new(CameIn::new(line)));
-        let session = hold(
-            shared.clone(),
-            call,
-            claim,
-            claimed_at,
-            control,
-            Some(network),
-        );
-        shared.live.held.spawn(session.instrument(span).boxed());
-        drop(held);
-        Ok(id)
     }
 
-    /// Accepts the call, with its slot here.
-    async fn take(&self, call: InboundCall) -> Result<(Conversation, Places<'_>), NotAnswered> {
+    /// Writes the call, with its slot here, if the number's agent takes calls now.
+    async fn begin(&self, call: InboundCall) -> Result<(Slot<'_>, Conversation), NotAnswered> {
         let shared = &self.shared;
-        let place = shared.live.registry.keep(1, shared.calls.sessions_at_most);
-        let place = place.ok_or(NotAnswered::Later)?;
-        if shared.stopping.load(Ordering::SeqCst) {
-            return Err(NotAnswered::Later);
-        }
+        let slot = shared.slot().map_err(not_answered)?;
         let carrier = shared.providers.network.number_provider();
         let carrier = carrier.unwrap_or(NumberProvider::Sip);
         let found = shared.store.called_number(call.to.clone(), carrier).await;
-        let found = found.map_err(|error| out_of_reach(&error))?;
+        let found = found.map_err(|error| not_answered(error.into()))?;
         let found = found.ok_or(NotAnswered::UnknownNumber)?;
-        let call = self.admit(&found, call)?;
-        let taken = shared.store.take_call(call).await;
-        match taken.map_err(|error| out_of_reach(&error))? {
-            Taken::Claimed(call) => Ok((*call, place)),
-            Taken::LinesBusy | Taken::WalletTooLow => Err(NotAnswered::Busy),
-            Taken::AgentUnavailable => Err(NotAnswered::Unavailable),
-        }
-    }
-
-    /// The call to write, if the number's agent takes calls now.
-    fn admit(
-        &self,
-        found: &CalledNumber,
-        call: InboundCall,
-    ) -> Result<NewInboundCall, NotAnswered> {
-        let shared = &self.shared;
-        let agent = found.agent.as_ref().filter(|agent| {
-            agent.status == AgentStatus::Active && agent.runtime == Runtime::Engine
-        });
-        let (Some(agent), Some(config)) = (agent, &found.config) else {
-            return Err(NotAnswered::Unavailable);
+        let agent = found.agent.filter(|agent| agent.runtime == Runtime::Engine);
+        let agent = agent.ok_or(NotAnswered::Unavailable)?;
+        let config = serving(&agent, found.config.as_deref()).map_err(|error| {
+            if let UseCaseError::Store(_) = error {
+                tracing::error!(agent = %agent.id, "a stored agent configuration cannot be read");
+            }
+            NotAnswered::Unavailable
+        })?;
+        let plan = found.account.plan;
+        let new = NewConversation {
+            id: call.id,
+            // A caller id equal to the called number is forged.
+            from: call.from.filter(|from| *from != call.to),
+            to: Some(call.to),
+            dialog: call.dialog,
+            ..shared.new_conversation(
+                &agent,
+                Channel::Phone,
+                shared.providers.terms_of(plan, &config),
+            )
         };
-        let Ok(config) = AgentConfig::from_stored(config) else {
-            tracing::error!(agent = %agent.id, "a stored agent configuration cannot be read");
-            return Err(NotAnswered::Unavailable);
-        };
-        let at = shared.clock.now();
         if let Some(hours) = &config.conversation.calling_hours
-            && opening(hours, at) != Hours::Open
+            && opening(hours, new.at) != Hours::Open
         {
             return Err(NotAnswered::Unavailable);
         }
-        let plan = found.account.plan;
-        let (price, reserve) = shared.providers.terms_of(plan, &config);
-        Ok(NewInboundCall {
-            id: call.id,
-            account_id: found.account.id,
-            agent_id: agent.id,
-            agent_version: agent.published_version,
-            // A caller id equal to the called number is forged.
-            from: call.from.filter(|from| *from != call.to),
-            to: call.to,
-            price,
-            reserve,
-            dialog: call.dialog,
-            at,
-            steady: shared.clock.steady(),
-            node: shared.node,
+        let lines = Lines {
             live_calls: shared.plans.terms(plan).live_calls,
-        })
+            page: None,
+        };
+        let begun = slot.begin(new, lines).await;
+        Ok((slot, begun.map_err(not_answered)?))
     }
 }
 
-fn out_of_reach(error: &StoreError) -> NotAnswered {
-    tracing::warn!(%error, "a call that came in cannot be taken");
-    NotAnswered::Later
+fn not_answered(error: UseCaseError) -> NotAnswered {
+    match error {
+        UseCaseError::Conflict(_) | UseCaseError::PaymentRequired(_) => NotAnswered::Busy,
+        UseCaseError::AgentDisabled(_) => NotAnswered::Unavailable,
+        UseCaseError::Full | UseCaseError::Stopping(_) => NotAnswered::Later,
+        error => {
+            tracing::warn!(%error, "a call that came in cannot be taken");
+            NotAnswered::Later
+        }
+    }
 }

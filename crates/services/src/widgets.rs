@@ -1,5 +1,7 @@
 //! Widgets: which pages may talk to an agent, and how much that may cost.
 
+mod limits;
+
 use offhook_boxed::boxed;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,6 +13,8 @@ use reqwest::Url;
 
 use crate::error::{Result, UseCaseError};
 use crate::{Context, Refusal};
+
+pub(crate) use limits::{count_credits, count_session};
 
 const MAX_ORIGINS: usize = 20;
 

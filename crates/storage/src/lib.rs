@@ -28,6 +28,7 @@ pub use queries::ingestion::ClearedDocument;
 pub use queries::retention::{BODIES_KEPT, DELIVERIES_KEPT};
 pub use queries::sealed::Rekeyed;
 pub use queries::wallets::Reserve;
+pub use queries::widgets::WidgetCounts;
 pub use records::*;
 pub use seal::{MASTER_KEY_LEN, MasterKey};
 pub use store::{Answer, Durability, Store, StoreConfig, Tx, TxError, lease, mint};

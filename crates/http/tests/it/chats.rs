@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use offhook_domain::Plan;
 use offhook_providers::ProviderSettings;
+use offhook_testkit::{TestDatabase, contract};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -207,10 +208,11 @@ async fn write_answer(mut stream: TcpStream, go: &Semaphore) -> Option<()> {
     stream.shutdown().await.ok()
 }
 
-async fn with_model() -> (Model, TestApp) {
+async fn with_model(database: TestDatabase) -> (Model, TestApp) {
     let model = Model::start().await;
     let setup = Setup {
         models: model.settings(),
+        database: Some(database),
         ..Setup::default()
     };
     (model, TestApp::with(setup).await)
@@ -511,104 +513,8 @@ async fn a_message_has_four_kibibytes_at_most() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_of_one_instant_are_as_many_as_the_widget_says() {
-    let app = TestApp::start().await;
-    let agent = agent(&app, "say: Hi.", scripted(), &[]).await;
-    app.widget(&agent, json!({"max_sessions_per_minute": 5}))
-        .await;
-    let answers = join_all((0..20).map(|_| try_begin(&app, &agent))).await;
-    let (begun, refused): (Vec<_>, Vec<_>) =
-        answers.iter().partition(|answer| answer.status == 201);
-    assert_eq!(begun.len(), 5);
-    for answer in refused {
-        answer.assert_error(429, "rate_limit_exceeded");
-        assert!((1..=60).contains(&answer.number("retry-after")));
-        assert_eq!(answer.header("access-control-allow-origin"), Some(PAGE));
-    }
-    app.clock.advance(Duration::from_secs(60));
-    try_begin(&app, &agent).await.assert(201);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_widget_may_cost_is_bounded_by_its_cap_and_by_the_wallet() {
-    let (model, app) = with_model().await;
-    model.go.add_permits(1_000);
-    let agent = agent(&app, "Be brief.", openai(), &[]).await;
-    app.widget(&agent, json!({"daily_credit_cap": 1})).await;
-    let session = Session::begin(&app, &agent).await;
-    for answers in 1..=3 {
-        let answer = session.say("Hello").await;
-        assert_eq!(answer["usage"], json!({"answers": answers, "credits": 1}));
-    }
-    let refused = session.send(json!({"text": "More"})).await;
-    let said = refused.assert_error(429, "rate_limit_exceeded");
-    assert!(said.contains("daily credits"), "{said}");
-    assert!(refused.number("retry-after") > 0);
-    let answer = try_begin(&app, &agent).await;
-    answer.assert_error(429, "rate_limit_exceeded");
-    app.widget(&agent, json!({})).await;
-    let held = app.read("/v1/billing/credits").await;
-    assert_eq!(held["reserved_credits"], 1);
-    session.request("POST", "/end").await.assert(200);
-    assert_eq!(session.over().await["credits"], 1);
-    let left = app.read("/v1/billing/credits").await;
-    assert_eq!(left["balance_credits"], 99_999);
-    assert_eq!(left["reserved_credits"], 0);
-    let expected = Vec::<String>::new();
-    assert_eq!(must(app.services.billing().faults().await), expected);
-
-    let model = Model::start().await;
-    let poor = TestApp::with(Setup {
-        models: model.settings(),
-        credits: 0,
-        ..Setup::default()
-    })
-    .await;
-    let agent = self::agent(&poor, "Be brief.", openai(), &[]).await;
-    let answer = try_begin(&poor, &agent).await;
-    answer.assert_error(402, "payment_required");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn one_message_is_answered_at_a_time_and_a_retry_waits_for_the_same_answer() {
-    let (model, app) = with_model().await;
-    let agent = agent(&app, "Be brief.", openai(), &[]).await;
-    let session = Session::begin(&app, &agent).await;
-    let first = json!({"text": "Hello", "message_id": "m1"});
-    // The client disconnects before the reply is complete.
-    let mut stream = session.stream(first.clone()).await;
-    until(&mut stream, "Half").await;
-    drop(stream);
-    for body in [first.clone(), json!({"text": "Another"})] {
-        let busy = session.send(body).await;
-        busy.assert_error(409, "conflict");
-        assert_eq!(busy.number("retry-after"), 1);
-    }
-    let loaded = session.request("GET", "").await.assert(200);
-    assert_eq!(loaded["answering"], json!(true));
-    model.go.add_permits(1);
-    let answer = eventually(async || {
-        let answer = session.send(first.clone()).await;
-        if answer.status == 200 {
-            return Some(answer.json());
-        }
-        answer.assert_error(409, "conflict");
-        None
-    })
-    .await;
-    assert_eq!(answer["text"], "Half done.");
-    assert_eq!(answer["interrupted"], json!(false));
-    assert_eq!(
-        model.asked.load(Ordering::SeqCst),
-        1,
-        "the model was asked once"
-    );
-    assert_eq!(session.transcript().await.as_array().map(Vec::len), Some(3));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_without_an_id_ends_where_its_client_went_away() {
-    let (model, app) = with_model().await;
+    let (model, app) = with_model(TestDatabase::sqlite()).await;
     let agent = agent(&app, "Be brief.", openai(), &[]).await;
     let session = Session::begin(&app, &agent).await;
     let mut stream = session.stream(json!({"text": "Hello"})).await;
@@ -625,7 +531,7 @@ async fn an_answer_without_an_id_ends_where_its_client_went_away() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ending_a_session_ends_the_answer_that_is_being_written() {
-    let (model, app) = with_model().await;
+    let (model, app) = with_model(TestDatabase::sqlite()).await;
     let agent = agent(&app, "Be brief.", openai(), &[]).await;
     let session = Session::begin(&app, &agent).await;
     let stream = session
@@ -718,4 +624,117 @@ async fn an_agent_that_does_not_serve_answers_no_page() {
     must(changes.make(change).await);
     let answer = try_begin(&app, &agent).await;
     answer.assert_error(403, "plan_limit");
+}
+
+contract! {
+    async fn sessions_of_one_instant_are_as_many_as_the_widget_says(database: TestDatabase) {
+        let app = TestApp::on(database).await;
+        let agent = agent(&app, "say: Hi.", scripted(), &[]).await;
+        app.widget(&agent, json!({"max_sessions_per_minute": 5}))
+            .await;
+        let answers = join_all((0..20).map(|_| try_begin(&app, &agent))).await;
+        let (begun, refused): (Vec<_>, Vec<_>) =
+            answers.iter().partition(|answer| answer.status == 201);
+        assert_eq!(begun.len(), 5);
+        for answer in refused {
+            answer.assert_error(429, "rate_limit_exceeded");
+            assert!((1..=60).contains(&answer.number("retry-after")));
+            assert_eq!(answer.header("access-control-allow-origin"), Some(PAGE));
+        }
+        app.clock.advance(Duration::from_secs(60));
+        try_begin(&app, &agent).await.assert(201);
+    }
+
+    async fn what_a_widget_may_cost_is_bounded_by_its_cap_and_by_the_wallet(database: TestDatabase) {
+        let (model, app) = with_model(database).await;
+        model.go.add_permits(1_000);
+        let agent = agent(&app, "Be brief.", openai(), &[]).await;
+        app.widget(&agent, json!({"daily_credit_cap": 1})).await;
+        let session = Session::begin(&app, &agent).await;
+        for answers in 1..=3 {
+            let answer = session.say("Hello").await;
+            assert_eq!(answer["usage"], json!({"answers": answers, "credits": 1}));
+        }
+        let refused = session.send(json!({"text": "More"})).await;
+        let said = refused.assert_error(429, "rate_limit_exceeded");
+        assert!(said.contains("daily credits"), "{said}");
+        assert!(refused.number("retry-after") > 0);
+        let answer = try_begin(&app, &agent).await;
+        answer.assert_error(429, "rate_limit_exceeded");
+        // A chat that ends without an answer leaves its credit to others.
+        app.widget(&agent, json!({"daily_credit_cap": 2})).await;
+        for _ in 0..2 {
+            let idle = Session::begin(&app, &agent).await;
+            let answer = try_begin(&app, &agent).await;
+            answer.assert_error(429, "rate_limit_exceeded");
+            idle.request("POST", "/end").await.assert(200);
+            assert_eq!(idle.over().await["credits"], 0);
+        }
+        app.widget(&agent, json!({})).await;
+        let held = app.read("/v1/billing/credits").await;
+        assert_eq!(held["reserved_credits"], 1);
+        session.request("POST", "/end").await.assert(200);
+        assert_eq!(session.over().await["credits"], 1);
+        let left = app.read("/v1/billing/credits").await;
+        assert_eq!(left["balance_credits"], 99_999);
+        assert_eq!(left["reserved_credits"], 0);
+        let expected = Vec::<String>::new();
+        assert_eq!(must(app.services.billing().faults().await), expected);
+
+        // What was spent counts until midnight.
+        app.widget(&agent, json!({"daily_credit_cap": 1})).await;
+        let answer = try_begin(&app, &agent).await;
+        answer.assert_error(429, "rate_limit_exceeded");
+        app.clock.advance(Duration::from_secs(86_400));
+        try_begin(&app, &agent).await.assert(201);
+
+        let model = Model::start().await;
+        let poor = TestApp::with(Setup {
+            models: model.settings(),
+            credits: 0,
+            ..Setup::default()
+        })
+        .await;
+        let agent = self::agent(&poor, "Be brief.", openai(), &[]).await;
+        let answer = try_begin(&poor, &agent).await;
+        answer.assert_error(402, "payment_required");
+    }
+
+    async fn one_message_is_answered_at_a_time_and_a_retry_waits_for_the_same_answer(database: TestDatabase) {
+        let (model, app) = with_model(database).await;
+        let agent = agent(&app, "Be brief.", openai(), &[]).await;
+        let session = Session::begin(&app, &agent).await;
+        let first = json!({"text": "Hello", "message_id": "m1"});
+        // The client disconnects before the reply is complete.
+        let mut stream = session.stream(first.clone()).await;
+        until(&mut stream, "Half").await;
+        drop(stream);
+        let other = session.send(json!({"text": "Bye", "message_id": "m1"}));
+        other.await.assert_error(409, "idempotency_conflict");
+        for body in [first.clone(), json!({"text": "Another"})] {
+            let busy = session.send(body).await;
+            busy.assert_error(409, "conflict");
+            assert_eq!(busy.number("retry-after"), 1);
+        }
+        let loaded = session.request("GET", "").await.assert(200);
+        assert_eq!(loaded["answering"], json!(true));
+        model.go.add_permits(1);
+        let answer = eventually(async || {
+            let answer = session.send(first.clone()).await;
+            if answer.status == 200 {
+                return Some(answer.json());
+            }
+            answer.assert_error(409, "conflict");
+            None
+        })
+        .await;
+        assert_eq!(answer["text"], "Half done.");
+        assert_eq!(answer["interrupted"], json!(false));
+        assert_eq!(
+            model.asked.load(Ordering::SeqCst),
+            1,
+            "the model was asked once"
+        );
+        assert_eq!(session.transcript().await.as_array().map(Vec::len), Some(3));
+    }
 }

@@ -2,7 +2,8 @@
 
 use futures_util::future::join_all;
 use offhook_domain::AgentId;
-use offhook_services::{CallSettings, Talk, UseCaseError};
+use offhook_services::{CallSettings, Refusal, Talk, UseCaseError};
+use offhook_testkit::{TestDatabase, contract};
 use serde_json::json;
 
 use crate::it::app::{PAGE, Setup, TestApp};
@@ -101,4 +102,22 @@ async fn connect(app: &TestApp, agent: AgentId) -> Socket {
     let request = app.bare("GET", &format!("/widget/v1/agents/{agent}/voice"));
     let request = request.header("Origin", PAGE);
     Socket::open(request.header("Sec-WebSocket-Protocol", "offhook.voice.v1")).await
+}
+
+contract! {
+    async fn pages_talk_on_their_share_of_an_accounts_lines(database: TestDatabase) {
+        let calls = CallSettings { page_share: 1, ..CallSettings::default() };
+        let app = TestApp::with(Setup { calls, database: Some(database), ..Setup::default() }).await;
+        let agent = agent(&app).await;
+        let talks = app.services.talks();
+        let begun = join_all((0..4).map(|_| talks.begin(PAGE, agent, None, None))).await;
+        let (held, refused): (Vec<_>, Vec<_>) = begun.into_iter().partition(Result::is_ok);
+        assert_eq!(held.len(), 1);
+        for error in refused.into_iter().filter_map(Result::err) {
+            assert!(matches!(error, UseCaseError::Conflict(Refusal::LinesBusy)), "{error:?}");
+        }
+        let listed = app.read("/v1/calls").await;
+        assert_eq!(listed["data"].as_array().map(Vec::len), Some(1));
+        drop(held);
+    }
 }

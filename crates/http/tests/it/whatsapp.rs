@@ -115,7 +115,7 @@ impl Shop {
     async fn is_done_with_it(&self) {
         let late = self.app.clock.now().plus(HOUR);
         let store = self.app.services.store();
-        eventually(async || must(store.forget_whatsapp(late, 1).await).then_some(())).await;
+        eventually(async || must(store.delete_old_whatsapp(late, 1).await).then_some(())).await;
     }
 
     /// Every conversation on WhatsApp, newest first.

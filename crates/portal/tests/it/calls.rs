@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offhook_domain::{AgentId, Clock as _, Json, MemberRole};
-use offhook_services::store::{ChatAnswered, ChatTaken, NewChatMessage, NewTurn, mint};
+use offhook_services::store::{ChatAnswered, NewChatMessage, NewTurn, StoreError, mint};
 
 use crate::it::world::{Browser, Page, World, must};
 
@@ -316,9 +316,15 @@ async fn say(world: &World, chat: &str, turns: usize) {
         node: mint(at),
         at,
     };
-    let ChatTaken::Taken { claim, .. } = must(store.take_chat_message(message).await) else {
-        panic!("the chat is being answered");
-    };
+    let claim = mint(at);
+    let claimed = store.transaction(move |mut tx| {
+        Box::pin(async move {
+            let (now, day) = (tx.lease_clock().await?, at.utc_day());
+            tx.write_chat_message(&message).await?;
+            Ok::<_, StoreError>(tx.claim_chat(&message, claim, now, day).await?)
+        })
+    });
+    must(claimed.await);
     let turn = |at_turn: usize| NewTurn::written("agent", format!("turn {at_turn}"), at);
     let answered = ChatAnswered {
         turns: (1..=turns).map(turn).collect(),

@@ -15,14 +15,13 @@ use offhook_engine::{
     ChatAnswer, ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Persona, Turn, answer,
 };
 use offhook_storage::{
-    ChatAnswered, ChatTaken, ChatView, Conversation, Fenced, Moment, NewChatMessage, NewTurn,
-    StoreError,
+    ChatAnswered, ChatView, Conversation, Fenced, Moment, NewChatMessage, NewTurn, StoreError,
 };
 use tokio::sync::mpsc;
 
-use super::endings;
-use super::open::{cap_reached, check_serves};
-use super::{AN_ANSWER, ChatReply, Chats, IN_DOUBT, STOPPING};
+use super::accepting::{Accepted, accept};
+use super::{ChatReply, Chats, IN_DOUBT, endings};
+use crate::conversations::check_status;
 use crate::digest::sha256;
 use crate::error::{Result, UseCaseError};
 use crate::integrations::Functions;
@@ -80,9 +79,7 @@ impl Chats {
     /// the client disconnects. After an error nothing was written, except perhaps after
     /// [`UseCaseError::UnknownCommit`].
     pub async fn send(&self, view: &ChatView, body: &Json) -> Result<Answering> {
-        if self.0.stopping.load(Ordering::SeqCst) {
-            return Err(UseCaseError::Stopping(STOPPING));
-        }
+        self.0.check_running()?;
         self.answer(view, read(body)?).await
     }
 
@@ -93,9 +90,7 @@ impl Chats {
         id: String,
         text: String,
     ) -> Result<Answering> {
-        if self.0.stopping.load(Ordering::SeqCst) {
-            return Err(UseCaseError::Stopping(STOPPING));
-        }
+        self.0.check_running()?;
         let id = Some(id);
         self.answer(view, Message { text, id }).await
     }
@@ -105,33 +100,28 @@ impl Chats {
         let at = self.0.clock.now();
         let id = view.session.conversation_id;
         let is_kept = message.id.is_some();
-        let taken = self.0.store.take_chat_message(NewChatMessage {
+        let new = NewChatMessage {
             conversation: id,
             message_id: message.id,
             digest: sha256(message.text.as_bytes()).to_vec(),
             text: message.text,
             node: self.0.node,
             at,
-        });
-        let (claim, seq, answers) = match taken.await.map_err(UseCaseError::of_write(IN_DOUBT))? {
-            ChatTaken::Taken {
+        };
+        let accepted = accept(&self.0.store, new).await;
+        let (claim, seq, answers) = match accepted.map_err(UseCaseError::of_write(IN_DOUBT))? {
+            Accepted::Claimed {
                 claim,
                 seq,
                 answers,
             } => (claim, seq, answers),
-            ChatTaken::Answered { seq, last, answers } => {
+            Accepted::Before { seq, last, answers } => {
                 let price = view.conversation.price();
                 let moments = self.between(id, seq, last).await?;
                 let is_last = !view.session.is_open;
                 let reply = ChatReply::of(&moments, (answers, price), is_last);
                 return Ok(Answering::Before(reply));
             }
-            ChatTaken::OtherText => return Err(UseCaseError::OtherText),
-            ChatTaken::Busy => return Err(UseCaseError::Conflict(Refusal::BeingAnswered)),
-            ChatTaken::Ended => return Err(UseCaseError::Conflict(Refusal::SessionEnded)),
-            ChatTaken::Refused => return Err(UseCaseError::Origin),
-            ChatTaken::CapReached => return Err(cap_reached(at)),
-            ChatTaken::WalletTooLow => return Err(UseCaseError::PaymentRequired(AN_ANSWER)),
         };
         self.0.live.touch(id);
         let (events, listener) = mpsc::unbounded_channel();
@@ -173,7 +163,7 @@ impl Chats {
         let Some((agent, Some(stored))) = found.await? else {
             return Err(broken().into());
         };
-        check_serves(agent.status)?;
+        check_status(agent.status)?;
         let config = AgentConfig::from_stored(&stored).map_err(|_| broken())?;
         let metadata = Metadata::from_stored(&call.metadata).map_err(|_| broken())?;
         let persona = persona(&config, &metadata).ok_or_else(broken)?;
@@ -352,10 +342,9 @@ impl ChatSink for Writer {
         });
     }
 
-    async fn at_work(&self, told: Vec<String>) -> Result<(), ClaimLost> {
+    async fn at_work(&self, texts: Vec<String>) -> Result<(), ClaimLost> {
         let store = &self.shared.store;
-        let written =
-            retried(|| store.set_chat_tools_to_work(self.id, self.claim, told.clone())).await;
+        let written = retried(|| store.set_chat_tools(self.id, self.claim, texts.clone())).await;
         self.written(written, "tools at work in a chat cannot be written down")
     }
 

@@ -24,7 +24,7 @@ const IDLE_AFTER: Duration = Duration::from_secs(30 * 60);
 const IDLE_ON_WHATSAPP_AFTER: Duration = Duration::from_secs(24 * 3_600);
 
 /// How often idle conversations are polled.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const POLL_EVERY: Duration = Duration::from_secs(5);
 
 /// Conversations ended per poll.
 const AT_ONCE: i64 = 64;
@@ -34,14 +34,14 @@ const SUMMARISED_TURNS: i64 = 1_000;
 
 /// Ends idle conversations, and finishes the endings that other processes left, until `stop`.
 pub(crate) async fn end_the_silent(shared: Arc<Runner>, stop: CancellationToken) {
-    let mut turns = Turns::new(LOOK_EVERY, &stop);
+    let mut turns = Turns::new(POLL_EVERY, &stop);
     let mut outage = Outage::default();
     while turns.next().await {
-        outage.note(look(&shared).await, "silent chats cannot be ended");
+        outage.note(poll(&shared).await, "silent chats cannot be ended");
     }
 }
 
-async fn look(shared: &Arc<Runner>) -> Result<(), StoreError> {
+async fn poll(shared: &Arc<Runner>) -> Result<(), StoreError> {
     let now = shared.clock.now();
     for (on_whatsapp, after) in [(false, IDLE_AFTER), (true, IDLE_ON_WHATSAPP_AFTER)] {
         let idle_before = now.minus(after);
@@ -61,7 +61,7 @@ async fn look(shared: &Arc<Runner>) -> Result<(), StoreError> {
         return Ok(());
     }
     let store = &shared.store;
-    let left = store.take_closing_chats(shared.node, now, AT_ONCE).await?;
+    let left = store.claim_closing_chats(shared.node, now, AT_ONCE).await?;
     for chat in left {
         settle_soon(shared, chat);
     }

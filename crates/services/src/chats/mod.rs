@@ -1,6 +1,7 @@
 //! Text conversations with agents. A page that the agent's widget lists starts them, the same dialogue as in calls
 //! answers them, and either side or silence ends them.
 
+mod accepting;
 mod answering;
 mod door;
 mod endings;
@@ -23,7 +24,7 @@ pub use answering::{Answering, ChatEvent};
 pub use door::WidgetDoor;
 pub(crate) use endings::{end, end_the_silent};
 pub use open::OpenedChat;
-pub(crate) use open::{admit, cap_reached, too_many};
+pub(crate) use open::admit;
 pub use reply::ChatReply;
 pub(crate) use work::Work;
 
@@ -39,11 +40,6 @@ const SHOWN_TURNS: i64 = 1_000;
 /// The error for an unknown COMMIT: a retry tells what happened.
 pub(crate) const IN_DOUBT: &str =
     "It may have been done: a retry with the same `message_id` tells.";
-
-pub(crate) const STOPPING: &str = "This process is being stopped and begins nothing more. Nothing was changed; try again shortly.";
-
-/// What the wallet pays for in a text conversation.
-pub(crate) const AN_ANSWER: &str = "an answer";
 
 #[derive(Clone)]
 pub struct Chats(pub(crate) Arc<Runner>);

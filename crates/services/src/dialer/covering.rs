@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use offhook_domain::Credits;
 use offhook_engine::{CallControl, EndRequest};
-use offhook_storage::{Conversation, StoreError};
+use offhook_storage::{Conversation, StoreError, TxError as _};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::calls::RESERVED_SECONDS;
+use crate::conversations::reserve_more;
 use crate::talks::HELD_SECONDS;
-use crate::{Result, Runner};
+use crate::widgets::count_credits;
+use crate::{Result, Runner, UseCaseError};
 
 /// Seconds that a top-up adds.
 const TOP_UP_SECONDS: i64 = 60;
@@ -33,17 +36,33 @@ pub(super) async fn top_up(
         true => HELD_SECONDS,
         false => longest.clamp(60, RESERVED_SECONDS),
     };
-    cover(covered, longest, |from, to| async move {
-        let credits = price.of_seconds(to) - price.of_seconds(from);
-        let (store, at) = (&runner.store, runner.clock.now());
-        match call.is_of_a_page() {
-            true => store.top_up_talk(call.id, call.agent_id, credits, at).await,
-            false => store.top_up(call.id, credits, at).await,
-        }
+    cover(covered, longest, |from, to| {
+        reserve(runner, call, price.of_seconds(to) - price.of_seconds(from))
     })
     .await;
     control.end(EndRequest::OutOfCredits);
     std::future::pending::<()>().await;
+}
+
+/// Reserves more credits; `false` if the wallet does not cover them or, for a web page's conversation, the widget's
+/// daily cap.
+async fn reserve(runner: &Runner, call: &Conversation, credits: Credits) -> Result<bool> {
+    let (id, at) = (call.id, runner.clock.now());
+    let page = call.is_of_a_page().then_some(call.agent_id);
+    let reserved = runner.store.transaction(move |mut tx| {
+        Box::pin(async move {
+            if let Some(agent) = page {
+                let counts = tx.lock_widget(agent).await?;
+                let counts = counts.ok_or(UseCaseError::Origin)?;
+                count_credits(&mut tx, agent, counts, (credits, at)).await?;
+            }
+            reserve_more(&mut tx, id, credits, at).await
+        })
+    });
+    match reserved.await {
+        Ok(()) => Ok(true),
+        Err(error) => error.into_store().map_or(Ok(false), Err),
+    }
 }
 
 /// Covers the seconds one top-up after another, then waits forever. Returns when one is refused. Database errors are

@@ -1,25 +1,20 @@
 //! Starts a spoken conversation.
 
-use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
 use std::net::IpAddr;
-use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use offhook_browser::PageLine;
-use offhook_domain::{AgentId, Json, Metadata};
+use offhook_domain::{AgentId, Channel, Json, Metadata};
 use offhook_engine::ports::DialError;
 use offhook_engine::ports::audio::AudioLeg;
-use offhook_engine::{CallControl, EndRequest, Moment};
-use offhook_storage::{Conversation, NewTalk, StoreError, TalkTaken, mint};
-use std::sync::Arc;
-use tracing::Instrument as _;
+use offhook_storage::{Conversation, NewConversation, StoreError};
 
 use super::{FromAddress, HELD_SECONDS, Talk, Talks};
-use crate::chats::{AN_ANSWER, IN_DOUBT, STOPPING, admit, cap_reached, too_many};
-use crate::dialer::{CameIn, Places, hold};
+use crate::chats::{IN_DOUBT, admit};
+use crate::conversations::{Lines, Slot};
 use crate::error::{Result, UseCaseError};
-use crate::{Network, NotAnswered, Refusal, WaitingLine};
+use crate::{NotAnswered, Refusal, WaitingLine};
 
 #[boxed]
 impl Talks {
@@ -42,13 +37,13 @@ impl Talks {
             .0
             .live
             .chats
-            .run(async move { talks.take(origin, agent, metadata, address).await });
+            .run(async move { talks.start(origin, agent, metadata, address).await });
         begun.await.unwrap_or_else(|error| {
             Err(StoreError::Internal(format!("a beginning did not end: {error}")).into())
         })
     }
 
-    async fn take(
+    async fn start(
         &self,
         origin: String,
         agent: AgentId,
@@ -56,105 +51,55 @@ impl Talks {
         address: Option<IpAddr>,
     ) -> Result<Talk> {
         let shared = &self.0;
-        // Taken before the check whether this process is stopping: the shutdown waits for conversations that were let
-        // in.
-        let held = shared.live.held.token();
-        let claimed_at = Moment::now();
-        let (call, mut place, from) = self.claim(origin, agent, metadata, address).await?;
+        let (slot, call, from) = self.write(origin, agent, metadata, address).await?;
         let unresampled = || StoreError::Internal("sound cannot be resampled".to_owned());
         let (page, line) = offhook_browser::page().ok_or_else(unresampled)?;
-        let unclaimed = || StoreError::Corrupt("a claimed conversation has no claim".to_owned());
-        let claim = call.claim_id.ok_or_else(unclaimed)?;
         let id = call.id;
-        let control = CallControl::new();
-        place.give(id, claim, control.clone());
-        // The page is connected, which is all that a carrier could report.
-        shared.live.registry.mark_alive(id);
-        shared.live.touch(id);
-        if shared.stopping.load(Ordering::SeqCst) {
-            // The shutdown began while the conversation was written, and may not see it any more.
-            control.end(EndRequest::Drain);
-        }
-        let news = shared.live.listeners.listen(id);
-        let span = tracing::info_span!("call", call = %id);
-        tracing::info!(parent: &span, "talk began");
-        let network = Network::Spoken(Arc::new(CameIn::new(Box::new(Waiting(line)))));
-        let session = hold(
-            shared.clone(),
-            call,
-            claim,
-            claimed_at,
-            control,
-            Some(network),
-        );
+        let events = shared.live.listeners.listen(id);
         let owner = shared.clone();
-        let session = async move {
-            session.await;
+        slot.run(call, Box::new(Waiting(line)), move || {
             drop(from);
             owner.live.listeners.forget(id);
-        };
-        shared.live.held.spawn(session.instrument(span).boxed());
-        drop(held);
-        Ok(Talk::new(id, page, news))
+        });
+        Ok(Talk::new(id, page, events))
     }
 
-    /// Writes the conversation, already claimed, after reserving its slot here.
-    async fn claim(
+    /// Writes the conversation, with its slot here.
+    async fn write(
         &self,
         origin: String,
         agent: AgentId,
         metadata: Metadata,
         address: Option<IpAddr>,
-    ) -> Result<(Conversation, Places<'_>, Option<FromAddress>)> {
+    ) -> Result<(Slot<'_>, Conversation, Option<FromAddress>)> {
         let shared = &self.0;
-        if shared.stopping.load(Ordering::SeqCst) {
-            return Err(UseCaseError::Stopping(STOPPING));
-        }
-        let place = shared.live.registry.keep(1, shared.calls.sessions_at_most);
-        let place = place.ok_or(UseCaseError::Full)?;
+        let slot = shared.slot()?;
         let found = shared.store.widget_agent(agent).await?;
         let found = found.ok_or(UseCaseError::NotFound)?;
         let config = admit(shared, &found, &origin)?;
         shared.may_talk(&config)?;
-        let at = shared.clock.now();
         let plan = found.account.plan;
         let price = shared.providers.price_of_a_spoken_minute(plan, &config);
         let live_calls = shared.plans.terms(plan).live_calls;
         let of_pages = (live_calls * shared.calls.page_share / 100).max(1);
         let from = match address {
             Some(address) => Some(
-                FromAddress::take(&self.1, (found.account.id, address), of_pages.div_ceil(2))
+                FromAddress::count(&self.1, (found.account.id, address), of_pages.div_ceil(2))
                     .ok_or(UseCaseError::Conflict(Refusal::LinesBusy))?,
             ),
             None => None,
         };
-        let talk = NewTalk {
-            id: mint(at),
-            account_id: found.account.id,
-            agent_id: agent,
-            agent_version: found.agent.published_version,
-            origin,
+        let credits = (price, price.of_seconds(HELD_SECONDS));
+        let new = NewConversation {
             metadata: metadata.as_json_text().to_owned(),
-            price,
-            reserve: price.of_seconds(HELD_SECONDS),
-            at,
-            steady: shared.clock.steady(),
-            node: shared.node,
-            live_calls,
-            of_pages,
+            ..shared.new_conversation(&found.agent, Channel::WidgetVoice, credits)
         };
-        let taken = shared.store.take_talk(talk).await;
-        match taken.map_err(UseCaseError::of_write(IN_DOUBT))? {
-            TalkTaken::Claimed(call) => Ok((*call, place, from)),
-            TalkTaken::Refused => Err(UseCaseError::Origin),
-            TalkTaken::TooMany => Err(too_many(at)),
-            TalkTaken::CapReached => Err(cap_reached(at)),
-            TalkTaken::LinesBusy => Err(UseCaseError::Conflict(Refusal::LinesBusy)),
-            TalkTaken::AgentUnavailable => {
-                Err(UseCaseError::AgentDisabled(Refusal::AgentServesNoMore))
-            }
-            TalkTaken::WalletTooLow => Err(UseCaseError::PaymentRequired(AN_ANSWER)),
-        }
+        let lines = Lines {
+            live_calls,
+            page: Some((origin, of_pages)),
+        };
+        let begun = slot.begin(new, lines).await;
+        Ok((slot, begun.map_err(UseCaseError::of_write(IN_DOUBT))?, from))
     }
 }
 

@@ -25,8 +25,8 @@ pub const TALK_RATE: u32 = offhook_browser::WIRE_RATE;
 /// Bytes of an audio frame from a page at most.
 pub const TALK_FRAME_BYTES: usize = offhook_browser::MOST_FRAME_BYTES;
 
-/// Seconds of credits that a conversation holds when it begins. Each further minute is held while it lasts, so that the
-/// first visitor does not hold all of a widget's daily credits.
+/// Seconds of credits that a conversation reserves when it begins. Each further minute is reserved while it lasts, so that the
+/// first visitor does not reserve all of a widget's daily credits.
 pub(crate) const HELD_SECONDS: i64 = 60;
 
 #[derive(Clone)]
@@ -43,7 +43,7 @@ struct FromAddress {
 
 impl FromAddress {
     /// `None` if this address already has `most`.
-    fn take(talkers: &Arc<Addresses>, of: (AccountId, IpAddr), most: u32) -> Option<Self> {
+    fn count(talkers: &Arc<Addresses>, of: (AccountId, IpAddr), most: u32) -> Option<Self> {
         let mut addresses = talkers.lock();
         let open = addresses.entry(of).or_default();
         if *open >= most {

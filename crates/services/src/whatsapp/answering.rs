@@ -3,21 +3,22 @@
 use std::time::Duration;
 
 use offhook_domain::{
-    AgentConfig, AgentStatus, ConversationId, Runtime, TerminationReason, WhatsAppNote,
+    AgentConfig, Channel, ConversationId, Runtime, TerminationReason, WhatsAppNote,
 };
 use offhook_engine::only_text;
 use offhook_engine::whatsapp::{MESSAGE_CHARS, Refusal};
 use offhook_failpoints as failpoints;
 use offhook_storage::{
-    Account, Agent, CalledNumber, ChatOpened, ChatView, NewChat, StoreError, WHATSAPP_ORIGIN,
-    WhatsAppReceived, WhatsAppRemark, WhatsAppThread, mint,
+    Account, Agent, CalledNumber, ChatView, NewChatSession, NewConversation, StoreError,
+    WHATSAPP_ORIGIN, WhatsAppReceived, WhatsAppRemark, WhatsAppThread,
 };
 
 use super::LONGEST;
 use super::split::split;
 use super::work::{Halt, Job, kept};
 use crate::UseCaseError;
-use crate::chats::{self, Answering, ChatEvent, ChatReply, Chats, STOPPING};
+use crate::chats::{self, Answering, ChatEvent, ChatReply, Chats};
+use crate::conversations::{STOPPING, begin_text, check_serves, serving};
 
 /// How often an answer is tried if no model gives one, and the pause in between.
 const TRIES: i32 = 3;
@@ -45,13 +46,13 @@ impl Job {
         ) {
             return self.drop_it(message, None).await;
         }
-        let place = match self.place(thread, &message).await? {
-            Ok(place) => place,
-            Err(why) => {
+        let place = match self.place(thread, &message).await {
+            Err(Halt::Unanswered(why)) => {
                 let thread = thread.id;
                 tracing::info!(%thread, why, "a message on WhatsApp is not answered");
                 return self.drop_it(message, None).await;
             }
+            place => place?,
         };
         let is_open = self.is_window_open(thread);
         match &message.content {
@@ -102,7 +103,8 @@ impl Job {
         let conversation = place.view.session.conversation_id;
         let store = &self.shared.store;
         let times = self.times();
-        let queued = store.answered_whatsapp(self.hold, conversation, message.wamid, parts, times);
+        let queued =
+            store.queue_whatsapp_answer(self.claim, conversation, message.wamid, parts, times);
         kept(queued.await?)
     }
 
@@ -189,7 +191,7 @@ impl Job {
         };
         let (store, times) = (&self.shared.store, self.times());
         let written =
-            store.remark_on_whatsapp(self.hold, conversation, message.wamid, remark, times);
+            store.remark_on_whatsapp(self.claim, conversation, message.wamid, remark, times);
         match written.await? {
             // If the conversation has ended meanwhile, the message is handled again, in the next one.
             Some(_) => {
@@ -200,49 +202,42 @@ impl Job {
         }
     }
 
-    /// The conversation that continues, or a new one; or why there is none.
+    /// The conversation that continues, or a new one.
     async fn place(
         &self,
         thread: &WhatsAppThread,
         message: &WhatsAppReceived,
-    ) -> Result<Result<Place, String>, Halt> {
+    ) -> Result<Place, Halt> {
         let (shared, store) = (&self.shared, &self.shared.store);
         let account = thread.account_id;
         let found = store.whatsapp_number(account, thread.own_number.clone());
-        let Some(found) = found.await? else {
-            return Ok(Err("the account has no such number".to_owned()));
-        };
-        let config = match self.admit(&found) {
-            Ok(config) => config,
-            Err(why) => return Ok(Err(why)),
-        };
-        let Some(agent) = found.agent else {
-            return Ok(Err("the number has no agent".to_owned()));
-        };
+        let found = found.await?;
+        let found = found.ok_or_else(|| unanswered("the account has no such number"))?;
+        let (agent, config) = self.admit(&found)?;
         let language = config.language.clone();
         if let Some(id) = thread.conversation_id
-            && let Some(view) = store.whatsapp_chat(account, id).await?
+            && let Some(view) = store.account_chat(account, id, WHATSAPP_ORIGIN).await?
         {
             let wamid = message.wamid.clone();
             if !view.session.is_open {
                 // The agent's last words answered it, and the process that wrote them did not get to send them.
                 if store.is_answered_in_chat(id, wamid).await? {
-                    return Ok(Ok(Place { view, language }));
+                    return Ok(Place { view, language });
                 }
-                return self.begin(thread, &found.account, (&agent, &config)).await;
+                return self.begin(thread, &found.account, (agent, &config)).await;
             }
             let age = shared.clock.now().since(view.conversation.started_at);
             let reason = if age >= LONGEST {
                 TerminationReason::MaxDuration
             } else if view.session.agent_id == agent.id {
-                return Ok(Ok(Place { view, language }));
+                return Ok(Place { view, language });
             } else {
                 // The number has another agent now, who was not part of this conversation.
                 TerminationReason::AgentHangup
             };
             chats::end(shared, id, reason).await?;
         }
-        self.begin(thread, &found.account, (&agent, &config)).await
+        self.begin(thread, &found.account, (agent, &config)).await
     }
 
     /// Starts the thread's next conversation.
@@ -251,71 +246,56 @@ impl Job {
         thread: &WhatsAppThread,
         account: &Account,
         (agent, config): (&Agent, &AgentConfig),
-    ) -> Result<Result<Place, String>, Halt> {
+    ) -> Result<Place, Halt> {
         let (shared, store) = (&self.shared, &self.shared.store);
-        let at = shared.clock.now();
-        let chat = NewChat {
-            id: mint(at),
-            account_id: thread.account_id,
-            agent_id: agent.id,
-            agent_version: agent.published_version,
-            metadata: "{}".to_owned(),
-            price: shared.providers.catalog.dearest(account.plan, config),
+        let new = NewConversation {
+            from: Some(thread.customer.clone()),
+            to: Some(thread.own_number.clone()),
+            ..shared.new_text(agent, Channel::Whatsapp, account.plan, config)
+        };
+        let session = NewChatSession {
             origin: WHATSAPP_ORIGIN.to_owned(),
             // The digest of a token that no client receives.
             token_digest: chats::unknown_token()?,
-            token_expires_at: at,
+            token_expires_at: new.at,
+            held_day: new.at.utc_day(),
             // The customer wrote first, so the agent answers and does not greet.
             first_message: None,
-            at,
         };
-        let id = chat.id;
-        let opened = store.open_whatsapp(self.hold, chat, shared.clock.steady());
-        match opened.await? {
-            None => return Err(Halt::Lost),
-            Some(ChatOpened::Opened) => {}
-            Some(ChatOpened::WalletTooLow) => {
-                return Ok(Err("the wallet does not cover an answer".to_owned()));
-            }
-            Some(ChatOpened::Refused | ChatOpened::TooMany | ChatOpened::CapReached) => {
-                return Ok(Err("the agent serves no more".to_owned()));
-            }
-        }
+        let (claim, id) = (self.claim, new.id);
+        let begun = store.transaction::<_, Halt, _>(move |mut tx| {
+            Box::pin(async move {
+                let thread = tx.lock_whatsapp(claim).await?.ok_or(Halt::Lost)?;
+                check_serves(&mut tx, &new).await?;
+                begin_text(&mut tx, &new, session).await?;
+                Ok(tx.set_whatsapp_conversation(thread.id, id).await?)
+            })
+        });
+        begun.await?;
         tracing::info!(conversation = %id, "a conversation on WhatsApp began");
         shared.live.touch(id);
-        let view = store.whatsapp_chat(thread.account_id, id).await?;
+        let view = store.account_chat(thread.account_id, id, WHATSAPP_ORIGIN);
         let gone =
             || StoreError::Corrupt("a conversation that was just written is gone".to_owned());
-        let view = view.ok_or_else(gone)?;
+        let view = view.await?.ok_or_else(gone)?;
         let language = config.language.clone();
-        Ok(Ok(Place { view, language }))
+        Ok(Place { view, language })
     }
 
-    /// The configuration with which the number's agent answers, or why it does not.
-    fn admit(&self, found: &CalledNumber) -> Result<AgentConfig, String> {
-        let Some(agent) = &found.agent else {
-            return Err("the number has no agent".to_owned());
-        };
+    /// The number's agent, and the configuration with which it answers.
+    fn admit<'a>(&self, found: &'a CalledNumber) -> Result<(&'a Agent, AgentConfig), Halt> {
+        let agent = found.agent.as_ref();
+        let agent = agent.ok_or_else(|| unanswered("the number has no agent"))?;
         if agent.runtime != Runtime::Engine {
-            return Err(
-                "the number's agent lives at its provider (runtime `legacy`) and cannot answer here"
-                    .to_owned(),
-            );
-        }
-        if agent.status != AgentStatus::Active {
-            return Err(format!(
-                "the number's agent is `{}`, and only an `active` one answers",
-                agent.status
+            return Err(unanswered(
+                "the number's agent lives at its provider (runtime `legacy`) and cannot answer here",
             ));
         }
         if !self.shared.plans.terms(found.account.plan).api {
-            return Err("the account's plan has no API".to_owned());
+            return Err(unanswered("the account's plan has no API"));
         }
-        let Some(stored) = &found.config else {
-            return Err("the number's agent was never published".to_owned());
-        };
-        AgentConfig::from_stored(stored)
-            .map_err(|_| "the number's agent has a configuration that cannot be read".to_owned())
+        let config = serving(agent, found.config.as_deref());
+        Ok((agent, config.map_err(unanswered)?))
     }
 
     async fn drop_it(&self, message: WhatsAppReceived, note: Option<String>) -> Result<(), Halt> {
@@ -323,7 +303,7 @@ impl Job {
         let store = &self.shared.store;
         kept(
             store
-                .drop_whatsapp(self.hold, message.wamid, note, now)
+                .drop_whatsapp(self.claim, message.wamid, note, now)
                 .await?,
         )
     }
@@ -338,8 +318,12 @@ impl Job {
         let store = &self.shared.store;
         kept(
             store
-                .put_off_whatsapp(self.hold, message.wamid, due, is_try)
+                .postpone_whatsapp(self.claim, message.wamid, due, is_try)
                 .await?,
         )
     }
+}
+
+fn unanswered(why: impl ToString) -> Halt {
+    Halt::Unanswered(why.to_string())
 }

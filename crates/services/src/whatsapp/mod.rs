@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use offhook_domain::{AccountId, ConversationId, CredentialProvider};
 use offhook_engine::whatsapp::WhatsAppApi;
-use offhook_storage::{NewWhatsAppMessage, StoreError, WhatsAppNews, WhatsAppSent};
+use offhook_storage::{NewWhatsAppMessage, StoreError, WhatsAppReport, WhatsAppSent};
 
 use crate::{Context, Result};
 
@@ -92,17 +92,17 @@ impl WhatsApp {
             return Err(WhatsAppError::Forged);
         };
         // A retry would have the same form.
-        let Some(told) = payload::read(body) else {
+        let Some(webhook) = payload::read(body) else {
             tracing::warn!(%account, "a webhook of WhatsApp is not of the documented form");
             return Ok(());
         };
-        if told.unread > 0 {
-            let unread = told.unread;
+        if webhook.unread > 0 {
+            let unread = webhook.unread;
             tracing::warn!(%account, unread, "parts of a webhook of WhatsApp are not of the documented form");
         }
         let now = shared.clock.now();
-        let mut messages = Vec::with_capacity(told.messages.len());
-        for (order, message) in (0_u64..).zip(told.messages) {
+        let mut messages = Vec::with_capacity(webhook.messages.len());
+        for (order, message) in (0_u64..).zip(webhook.messages) {
             let Some(number) = credential.number(&message.phone_number_id) else {
                 tracing::warn!(%account, "a message on WhatsApp is for a phone number id that the credential does not name");
                 continue;
@@ -133,16 +133,16 @@ impl WhatsApp {
                 shared.wakes.whatsapp.notify_one();
             }
         }
-        for status in told.statuses {
-            let news = WhatsAppNews {
+        for status in webhook.statuses {
+            let report = WhatsAppReport {
                 account_id: account,
                 reference: status.reference,
                 wamid: status.wamid,
                 status: status.status,
                 failure: status.failure.map(|refusal| refusal.to_string()),
             };
-            // The news may also be about messages that others send from this number.
-            shared.store.hear_of_whatsapp(news, now).await?;
+            // The report may also be about messages that others send from this number.
+            shared.store.record_whatsapp_report(report, now).await?;
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ const ID_BYTES: usize = 512;
 const KIND_BYTES: usize = 32;
 
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct Webhook {
     pub(crate) messages: Vec<ToldMessage>,
     pub(crate) statuses: Vec<ToldStatus>,
     /// How many items could not be read.
@@ -108,14 +108,14 @@ fn part<T: DeserializeOwned>(raw: Option<&RawValue>) -> Option<T> {
 }
 
 /// Parses a webhook's body; `None` if it does not have the documented form at all.
-pub(crate) fn read(body: &[u8]) -> Option<Told> {
+pub(crate) fn read(body: &[u8]) -> Option<Webhook> {
     let notice: Notice = read_foreign(body).ok()?;
-    let mut told = Told::default();
+    let mut webhook = Webhook::default();
     let mut changes = Vec::new();
     for entry in notice.entry {
         match part(Some(&entry)) {
             Some(Entry { changes: more }) => changes.extend(more),
-            None => told.unread += 1,
+            None => webhook.unread += 1,
         }
     }
     for change in changes {
@@ -127,26 +127,26 @@ pub(crate) fn read(body: &[u8]) -> Option<Told> {
         }
         let value = change.and_then(|change| part::<ChangeValue>(change.value.as_deref()));
         let Some(value) = value else {
-            told.unread += 1;
+            webhook.unread += 1;
             continue;
         };
         let number = &value.metadata.phone_number_id;
         for item in value.messages {
             match message(&item, number) {
-                Some(message) => told.messages.push(message),
-                None => told.unread += 1,
+                Some(message) => webhook.messages.push(message),
+                None => webhook.unread += 1,
             }
         }
         for item in value.statuses {
             match part(Some(&item)).and_then(status) {
-                Some(Some(status)) => told.statuses.push(status),
+                Some(Some(status)) => webhook.statuses.push(status),
                 // A status of no interest here.
                 Some(None) => {}
-                None => told.unread += 1,
+                None => webhook.unread += 1,
             }
         }
     }
-    Some(told)
+    Some(webhook)
 }
 
 fn message(item: &RawValue, phone_number_id: &str) -> Option<ToldMessage> {

@@ -54,7 +54,10 @@ impl Job {
             let sentence = refused.unwrap_or_default();
             tracing::info!(%conversation, "a message on WhatsApp is not sent");
             let outcome = WhatsAppOutcome::Failed(sentence);
-            shared.store.ended_whatsapp(id, outcome, now).await?;
+            shared
+                .store
+                .record_whatsapp_outcome(id, outcome, now)
+                .await?;
             shared.live.touch(conversation);
             return Ok(());
         };
@@ -64,7 +67,12 @@ impl Job {
             text: outgoing.content.unwrap_or_default(),
             reference: id.to_string(),
         };
-        kept(shared.store.begin_whatsapp(self.hold, id, now).await?)?;
+        kept(
+            shared
+                .store
+                .begin_sending_whatsapp(self.claim, id, now)
+                .await?,
+        )?;
         failpoints::hit(failpoints::WHATSAPP_BEFORE_SEND);
         let sent = self.api.send(&credential.access_token, &text).await;
         failpoints::hit(failpoints::WHATSAPP_AFTER_SEND);
@@ -82,7 +90,9 @@ impl Job {
         };
         let written = retried(|| {
             let now = shared.clock.now();
-            shared.store.ended_whatsapp(id, outcome.clone(), now)
+            shared
+                .store
+                .record_whatsapp_outcome(id, outcome.clone(), now)
         });
         written.await?;
         shared.live.touch(conversation);

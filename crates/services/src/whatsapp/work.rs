@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use offhook_engine::whatsapp::WhatsAppApi;
 use offhook_storage::{
-    Fenced, StoreError, WhatsAppHold, WhatsAppStep, WhatsAppThread, WhatsAppTimes,
+    Fenced, StoreError, TxError, WhatsAppClaim, WhatsAppStep, WhatsAppThread, WhatsAppTimes,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
@@ -16,10 +16,10 @@ use tokio_util::sync::CancellationToken;
 use super::REMEMBERED;
 use crate::leases;
 use crate::workers::{Outage, Turns, counted};
-use crate::{Result, Runner, WhatsApp};
+use crate::{Result, Runner, UseCaseError, WhatsApp};
 
 /// Backstop for a lost wake-up, and how long a delayed message waits at most beyond its time.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_EVERY: Duration = Duration::from_millis(500);
 
 /// Threads per process at once.
 const AT_ONCE: usize = 64;
@@ -38,12 +38,32 @@ pub(super) enum Halt {
     Lost,
     /// The rest is for later.
     Later,
+    /// The message gets no answer, for this reason.
+    Unanswered(String),
     Store(StoreError),
 }
 
 impl From<StoreError> for Halt {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<UseCaseError> for Halt {
+    fn from(error: UseCaseError) -> Self {
+        match error {
+            UseCaseError::Store(error) => Self::Store(error),
+            refusal => Self::Unanswered(refusal.to_string()),
+        }
+    }
+}
+
+impl TxError for Halt {
+    fn into_store(self) -> Result<StoreError, Self> {
+        match self {
+            Self::Store(error) => Ok(error),
+            other => Err(other),
+        }
     }
 }
 
@@ -63,16 +83,16 @@ pub(crate) async fn keep_answering(
     let Some(api) = whatsapp.1.get().cloned() else {
         return stop.cancelled().await;
     };
-    let mut turns = Turns::new(LOOK_EVERY, &stop);
+    let mut turns = Turns::new(POLL_EVERY, &stop);
     let slots = Arc::new(Semaphore::new(AT_ONCE));
     let (mut outage, mut forgot_at) = (Outage::default(), None);
     while turns.next_or(&shared.wakes.whatsapp).await {
-        let looked = look(&shared, &api, &slots).await;
-        outage.note(looked, "messages on WhatsApp cannot be answered");
+        let polled = poll(&shared, &api, &slots).await;
+        outage.note(polled, "messages on WhatsApp cannot be answered");
         if forgot_at.is_none_or(|at: Instant| at.elapsed() >= FORGET_EVERY) {
             forgot_at = Some(Instant::now());
             let before = shared.clock.now().minus(REMEMBERED);
-            let forgotten = shared.store.forget_whatsapp(before, FORGOTTEN).await;
+            let forgotten = shared.store.delete_old_whatsapp(before, FORGOTTEN).await;
             if let Err(error) = counted("whatsapp_messages", forgotten) {
                 tracing::warn!(%error, "old messages on WhatsApp could not be forgotten");
             }
@@ -80,7 +100,7 @@ pub(crate) async fn keep_answering(
     }
 }
 
-async fn look(
+async fn poll(
     shared: &Arc<Runner>,
     api: &Arc<dyn WhatsAppApi>,
     slots: &Arc<Semaphore>,
@@ -98,12 +118,12 @@ async fn look(
             return Ok(());
         };
         let now = shared.clock.now();
-        let taken = store.take_whatsapp(thread, shared.node, now, may_judge);
-        if let Some(claim) = taken.await? {
+        let claimed = store.claim_whatsapp(thread, shared.node, now, may_judge);
+        if let Some(claim) = claimed.await? {
             let job = Job {
                 shared: shared.clone(),
                 api: api.clone(),
-                hold: WhatsAppHold { thread, claim },
+                claim: WhatsAppClaim { thread, claim },
                 slot,
             };
             shared.live.chats.spawn(job.run().boxed());
@@ -116,7 +136,7 @@ async fn look(
 pub(super) struct Job {
     pub(super) shared: Arc<Runner>,
     pub(super) api: Arc<dyn WhatsAppApi>,
-    pub(super) hold: WhatsAppHold,
+    pub(super) claim: WhatsAppClaim,
     slot: OwnedSemaphorePermit,
 }
 
@@ -124,14 +144,14 @@ impl Job {
     async fn run(self) {
         let done = tokio::select! {
             done = self.steps() => done,
-            () = leases::keep(|| self.shared.store.renew_whatsapp(self.hold)) => Err(Halt::Lost),
+            () = leases::keep(|| self.shared.store.renew_whatsapp(self.claim)) => Err(Halt::Lost),
         };
         let is_lost = matches!(done, Err(Halt::Lost));
         let has_more = done.is_ok();
         if let Err(Halt::Store(error)) = done {
             tracing::warn!(%error, "a message on WhatsApp waits for the database");
         }
-        if !is_lost && let Err(error) = self.shared.store.release_whatsapp(self.hold).await {
+        if !is_lost && let Err(error) = self.shared.store.release_whatsapp(self.claim).await {
             tracing::warn!(%error, "a claim could not be given back; its lease will run out");
         }
         drop(self.slot);
@@ -158,7 +178,7 @@ impl Job {
 
     async fn next(&self) -> Result<WhatsAppStep> {
         let store = &self.shared.store;
-        store.next_whatsapp(self.hold, self.times()).await
+        store.next_whatsapp(self.claim, self.times()).await
     }
 
     pub(super) fn times(&self) -> WhatsAppTimes {

@@ -26,7 +26,7 @@ struct Ended {
     failure_reason: Option<FailureReason>,
 }
 
-/// The row of a new call, placed here or inbound.
+/// The row of a new conversation, placed here or inbound.
 pub(crate) struct Row {
     pub(crate) id: ConversationId,
     pub(crate) account_id: AccountId,
@@ -45,6 +45,14 @@ pub(crate) struct Row {
     pub(crate) steady: Timestamp,
     pub(crate) dialog: Option<String>,
     pub(crate) simulated: bool,
+}
+
+impl Row {
+    /// Whether it is a text conversation, which is live at once. Those of a legacy agent are followed like calls.
+    pub(crate) fn is_text(&self) -> bool {
+        let spoken = [Channel::Phone, Channel::WidgetVoice];
+        self.runtime == Runtime::Engine && !spoken.contains(&self.channel)
+    }
 }
 
 /// Inserts the conversation of an accepted call.
@@ -80,18 +88,23 @@ pub(crate) fn row(db: Db, call: &NewCall) -> impl QueryFragment<Db> + QueryId + 
 
 /// The statement that inserts an unclaimed conversation.
 pub(crate) fn queued(db: Db, row: Row) -> impl QueryFragment<Db> + QueryId + Send + use<> {
+    let is_text = row.is_text();
+    let state = match is_text {
+        true => CallState::Live,
+        false => CallState::Queued,
+    };
     diesel::insert_into(calls::table).values((
         // Every claimed conversation counts as a call until it has ended.
         row! {
             calls: id = row.id, account_id = row.account_id, agent_id = row.agent_id,
             agent_ref = row.agent_ref, agent_version = row.agent_version, key_id = row.key_id,
-            runtime = row.runtime, channel = row.channel, voice = true, state = CallState::Queued,
+            runtime = row.runtime, channel = row.channel, voice = !is_text, state,
             status = ConversationStatus::Unknown
         },
         row! {
             calls: from_number = row.from, to_number = row.to, customer_phone = row.customer,
             metadata = row.metadata, price_millicredits = row.price.millicredits_per_minute(),
-            started_at = row.at, has_audio = false, messages_count = 0, last_seq = 0,
+            started_at = row.at, answered_at = is_text.then_some(row.at), has_audio = false, messages_count = 0, last_seq = i32::from(is_text),
             hangup_requested = false, dialog = row.dialog, simulated = row.simulated
         },
         queued_at(db, row.steady).map(|at| calls::queued_at.eq(V(at))),

@@ -63,7 +63,7 @@ impl Store {
             if !session.is_open || !is_idle {
                 return Ok(Verdict::Rollback(None));
             }
-            chats::leave_tools(conn, &session, ending.at).await?;
+            chats::write_lost_tools(conn, &session, ending.at).await?;
             let claim: ClaimId = mint(ending.at);
             diesel::update(sessions::table.find(V(id)))
                 .set((
@@ -108,7 +108,7 @@ impl Store {
 
     /// Claims up to `most` text conversations, on WhatsApp and all others, whose closing has lost its worker: the lease
     /// has expired or, on the embedded database, belongs to a dead process.
-    pub fn take_closing_chats(
+    pub fn claim_closing_chats(
         &self,
         node: NodeId,
         now: Timestamp,
@@ -118,9 +118,9 @@ impl Store {
         write!(self, |conn| {
             let lease_now = dialect!(conn, lease_clock(offset))?;
             let times = (now, lease_now, lease_now.plus(lease()));
-            let mut taken = take_over(conn, false, node, times, alone, most).await?;
-            taken.extend(take_over(conn, true, node, times, alone, most).await?);
-            Ok(Verdict::keep_if(!taken.is_empty(), taken))
+            let mut claimed = claim_lost(conn, false, node, times, alone, most).await?;
+            claimed.extend(claim_lost(conn, true, node, times, alone, most).await?);
+            Ok(Verdict::keep_if(!claimed.is_empty(), claimed))
         })
     }
 
@@ -169,7 +169,7 @@ impl Store {
                 .get_result(conn)
                 .await?;
             moments::entered(conn, id, ended.last_seq, CallState::Completed, at).await?;
-            let unspent = chats::held(conn, id).await? - credits;
+            let unspent = chats::reserved(conn, id).await? - credits;
             // Only a web page's conversation counts for a widget.
             if unspent > 0 && is_widget_origin(&origin) {
                 widgets::release(conn, agent, held_day, unspent).await?;
@@ -191,7 +191,7 @@ impl Store {
     }
 }
 
-async fn take_over(
+async fn claim_lost(
     conn: &mut Conn,
     on_whatsapp: bool,
     node: NodeId,
@@ -216,7 +216,7 @@ async fn take_over(
         query.filter(sessions::lease_expires_at.lt(V(lease_now)))
     };
     let ids: Vec<ConversationId> = query.load(conn).await?;
-    let mut taken = Vec::with_capacity(ids.len());
+    let mut claimed = Vec::with_capacity(ids.len());
     for id in ids {
         let Some(session) = chats::lock(conn, id).await? else {
             continue;
@@ -240,10 +240,10 @@ async fn take_over(
             .select(Conversation::as_select())
             .first(conn)
             .await?;
-        taken.push(ClosingChat {
+        claimed.push(ClosingChat {
             claim,
             conversation,
         });
     }
-    Ok(taken)
+    Ok(claimed)
 }

@@ -5,7 +5,7 @@ use offhook_boxed::boxed;
 
 use crate::database::RunQueryDsl;
 use crate::dialect::dialect;
-use crate::store::{Answer, keep, lease, mint, read, write};
+use crate::store::{Answer, keep, lease, read, write};
 use diesel::prelude::*;
 use offhook_domain::{
     AccountId, AgentId, CallState, ClaimId, ConversationId, Credits, Json, NodeId, Price, Timestamp,
@@ -20,8 +20,8 @@ use crate::schema::{
 };
 use crate::sql::V;
 use crate::{
-    ChatAnswered, ChatHistory, ChatSession, ChatTaken, Fenced, NewChatMessage, NewTurn, Result,
-    Store, StoreError, Verdict, WidgetSettings,
+    ChatAnswered, ChatHistory, ChatMessage, ChatSession, Fenced, NewChatMessage, NewTurn, Result,
+    Store, StoreError, Tx, Verdict, WidgetSettings,
 };
 
 /// Writes a turn of a live conversation whose session is locked. Returns its number, or `None` if the conversation is
@@ -52,20 +52,86 @@ pub(super) async fn append(
 }
 
 #[boxed]
-impl Store {
-    /// Stores a customer's message: its text, the credits for its answer and the claim to answer it, in one
-    /// transaction. The session's token has authorized the caller. After `StoreError::UnknownCommit` it may have been
-    /// stored; after other errors it was not.
-    pub async fn take_chat_message(&self, message: NewChatMessage) -> Result<ChatTaken> {
-        let claim = mint(message.at);
-        match self.take_chat_message_as(claim, message.clone()).await {
-            // If the message was stored, the claim exists.
-            Err(StoreError::UnknownCommit(why)) => {
-                let again = self.take_chat_message_as(claim, message).await;
-                again.map_err(|_| StoreError::UnknownCommit(why))
-            }
-            taken => taken,
+impl Tx<'_> {
+    /// Locks a text conversation's session. The caller has its token or its claim.
+    pub async fn lock_chat(&mut self, id: ConversationId) -> Result<Option<ChatSession>> {
+        lock(self.0, id).await
+    }
+
+    /// The customer's message with this client id, in a locked session.
+    pub async fn chat_message(
+        &mut self,
+        id: ConversationId,
+        key: &str,
+    ) -> Result<Option<ChatMessage>> {
+        message(self.0, id, key).await
+    }
+
+    /// The last moment of a conversation.
+    pub async fn last_moment(&mut self, id: ConversationId) -> Result<i32> {
+        last_moment(self.0, id).await
+    }
+
+    /// The price of a text conversation, and the credits that it has reserved.
+    pub async fn chat_credits(&mut self, id: ConversationId) -> Result<(Price, Credits)> {
+        Ok((price(self.0, id).await?, reserved(self.0, id).await?))
+    }
+
+    /// Reserves more credits for a conversation; `false` if the wallet does not cover them, or it is settled.
+    pub async fn reserve_more(
+        &mut self,
+        id: ConversationId,
+        credits: Credits,
+        at: Timestamp,
+    ) -> Result<bool> {
+        Ok(wallets::top_up(self.0, id, credits, at).await? == Reserve::Held)
+    }
+
+    /// Writes the transcript of tools whose results were lost, in a locked session.
+    pub async fn write_lost_tools(&mut self, session: &ChatSession, at: Timestamp) -> Result<()> {
+        write_lost_tools(self.0, session, at).await
+    }
+
+    /// Writes the customer's message into a locked session. Returns its moment, or `None` if the conversation is no
+    /// longer live.
+    pub async fn write_chat_message(&mut self, new: &NewChatMessage) -> Result<Option<i32>> {
+        let words = NewTurn::written("user", new.text.clone(), new.at);
+        let Some(seq) = append(self.0, new.conversation, words).await? else {
+            return Ok(None);
+        };
+        if let Some(key) = &new.message_id {
+            diesel::insert_into(messages::table)
+                .values((
+                    messages::conversation_id.eq(V(new.conversation)),
+                    messages::message_id.eq(key),
+                    messages::digest.eq(&new.digest),
+                    messages::seq.eq(seq),
+                ))
+                .execute(self.0)
+                .await?;
         }
+        Ok(Some(seq))
+    }
+
+    /// Claims a locked session for the answer to a message. `held_day` is the day whose cap its credits count against.
+    pub async fn claim_chat(
+        &mut self,
+        new: &NewChatMessage,
+        claim: ClaimId,
+        lease_now: Timestamp,
+        held_day: i32,
+    ) -> Result<()> {
+        diesel::update(sessions::table.find(V(new.conversation)))
+            .set((
+                sessions::claim_id.eq(V(claim)),
+                sessions::node_id.eq(V(new.node)),
+                sessions::lease_expires_at.eq(V(lease_now.plus(lease()))),
+                sessions::active_at.eq(V(new.at)),
+                sessions::held_day.eq(held_day),
+                sessions::tools_at_work.eq(None::<String>),
+            ))
+            .run(self.0)
+            .await
     }
 }
 
@@ -86,8 +152,8 @@ impl Store {
     /// account.
     pub fn is_answered_in_chat(&self, id: ConversationId, message_id: String) -> Answer<'_, bool> {
         read!(self, |conn| {
-            let known = said_before(conn, id, &message_id).await?;
-            Ok(known.is_some_and(|(_, _, answered)| answered.is_some()))
+            let known = message(conn, id, &message_id).await?;
+            Ok(known.is_some_and(|known| known.answered_seq.is_some()))
         })
     }
 
@@ -99,89 +165,6 @@ impl Store {
     /// The widget settings of an agent, which the caller has looked up for its account. `None` if there are none.
     pub fn widget(&self, agent: AgentId) -> Answer<'_, Option<WidgetSettings>> {
         read!(self, |conn| widgets::settings(conn, agent).await)
-    }
-
-    fn take_chat_message_as(
-        &self,
-        claim: ClaimId,
-        message: NewChatMessage,
-    ) -> Answer<'_, ChatTaken> {
-        let offset = self.offset();
-        // On the embedded database, only this process can hold a valid claim.
-        let alone = self.is_embedded().then_some(message.node);
-        write!(self, |conn| {
-            let lease_now = dialect!(conn, lease_clock(offset))?;
-            let id = message.conversation;
-            let Some(session) = lock(conn, id).await? else {
-                return Ok(Verdict::Rollback(ChatTaken::Ended));
-            };
-            let known = match &message.message_id {
-                Some(key) => said_before(conn, id, key).await?,
-                None => None,
-            };
-            if let Some((digest, seq, answered)) = &known {
-                if *digest != message.digest {
-                    return Ok(Verdict::Rollback(ChatTaken::OtherText));
-                }
-                if let Some(last) = *answered {
-                    return Ok(Verdict::Rollback(ChatTaken::Answered {
-                        seq: *seq,
-                        last,
-                        answers: session.answers,
-                    }));
-                }
-            }
-            if session.claim_id == Some(claim) {
-                let seq: i32 = match known {
-                    Some((_, seq, _)) => seq,
-                    // The message is the last moment written: only the claim's owner writes.
-                    None => {
-                        let call = calls::table.find(V(id)).select(calls::last_seq);
-                        call.get_result(conn).await?
-                    }
-                };
-                return Ok(Verdict::Rollback(ChatTaken::Taken {
-                    claim,
-                    seq,
-                    answers: session.answers,
-                }));
-            }
-            if !session.is_open {
-                return Ok(Verdict::Rollback(ChatTaken::Ended));
-            }
-            if is_claimed(&session, lease_now, alone) {
-                return Ok(Verdict::Rollback(ChatTaken::Busy));
-            }
-            let held_day = match hold_for_an_answer(conn, &session, message.at).await? {
-                Ok(day) => day,
-                Err(refused) => return Ok(Verdict::Rollback(refused)),
-            };
-            leave_tools(conn, &session, message.at).await?;
-            let seq = match known {
-                // Its text exists; the worker that was to answer has died.
-                Some((_, seq, _)) => Some(seq),
-                None => write_words(conn, &message).await?,
-            };
-            let Some(seq) = seq else {
-                return Ok(Verdict::Rollback(ChatTaken::Ended));
-            };
-            diesel::update(sessions::table.find(V(id)))
-                .set((
-                    sessions::claim_id.eq(V(claim)),
-                    sessions::node_id.eq(V(message.node)),
-                    sessions::lease_expires_at.eq(V(lease_now.plus(lease()))),
-                    sessions::active_at.eq(V(message.at)),
-                    sessions::held_day.eq(held_day),
-                    sessions::tools_at_work.eq(None::<String>),
-                ))
-                .execute(conn)
-                .await?;
-            Ok(Verdict::Commit(ChatTaken::Taken {
-                claim,
-                seq,
-                answers: session.answers,
-            }))
-        })
     }
 
     /// Renews the claim of an answer or a closing.
@@ -217,14 +200,14 @@ impl Store {
 
     /// Records that tools run in an answer in progress, and what the transcript will say of each if its result is lost.
     /// The next worker on the conversation writes that.
-    pub fn set_chat_tools_to_work(
+    pub fn set_chat_tools(
         &self,
         id: ConversationId,
         claim: ClaimId,
-        told: Vec<String>,
+        texts: Vec<String>,
     ) -> Answer<'_, Fenced> {
-        let told = Json::Array(told.into_iter().map(Json::String).collect()).to_compact();
-        keep!(self, |conn| set_tools(conn, id, claim, Some(told)).await)
+        let texts = Json::Array(texts.into_iter().map(Json::String).collect()).to_compact();
+        keep!(self, |conn| set_tools(conn, id, claim, Some(texts)).await)
     }
 
     /// Ends an answer: its last turns, its charge and the release of the claim in one transaction. Returns the last
@@ -272,11 +255,7 @@ async fn answer(
             return Ok(None);
         }
     }
-    let last: i32 = calls::table
-        .find(V(id))
-        .select(calls::last_seq)
-        .first(conn)
-        .await?;
+    let last = last_moment(conn, id).await?;
     if answered.is_final {
         diesel::update(messages::table)
             .filter(messages::conversation_id.eq(V(id)))
@@ -301,11 +280,7 @@ async fn is_over(
         Some(turn) => super::moments::has(conn, id, last, turn.started_at).await?,
         // Nothing else has happened, and the session has no claim.
         None => {
-            let seq: i32 = calls::table
-                .find(V(id))
-                .select(calls::last_seq)
-                .first(conn)
-                .await?;
+            let seq = last_moment(conn, id).await?;
             let session = lock(conn, id).await?;
             seq == last && session.is_some_and(|session| session.claim_id.is_none())
         }
@@ -321,59 +296,17 @@ pub(crate) async fn lock(conn: &mut Conn, id: ConversationId) -> Result<Option<C
         .await
 }
 
-/// The message with this client id: digest, moment, and last moment of the answer.
-async fn said_before(
-    conn: &mut Conn,
-    id: ConversationId,
-    key: &str,
-) -> Result<Option<(Vec<u8>, i32, Option<i32>)>> {
+async fn message(conn: &mut Conn, id: ConversationId, key: &str) -> Result<Option<ChatMessage>> {
     Ok(messages::table
         .find((V(id), key))
-        .select((messages::digest, messages::seq, messages::answered_seq))
+        .select(ChatMessage::as_select())
         .found(conn)
         .await?)
 }
 
-/// Whether a living worker has the session's claim.
-fn is_claimed(session: &ChatSession, lease_now: Timestamp, alone: Option<NodeId>) -> bool {
-    session.claim_id.is_some()
-        && alone.is_none_or(|node| session.node_id == Some(node))
-        && session.lease_expires_at.is_some_and(|at| at >= lease_now)
-}
-
-/// Makes the session hold one answer more than it is charged for. Returns the day whose cap that counts against.
-/// Without a web page's visitor, the wallet is the only limit.
-async fn hold_for_an_answer(
-    conn: &mut Conn,
-    session: &ChatSession,
-    at: Timestamp,
-) -> Result<Result<i32, ChatTaken>> {
-    let (id, agent) = (session.conversation_id, session.agent_id);
-    let mut counts = None;
-    if session.is_of_widget() {
-        let found = widgets::lock(conn, agent).await?;
-        counts = found.filter(widgets::Counts::is_enabled);
-        if counts.is_none() || !widgets::names(conn, agent, &session.origin).await? {
-            return Ok(Err(ChatTaken::Refused));
-        }
-    }
-    let price = price(conn, id).await?;
-    let more = price.of_answers(i64::from(session.answers) + 1) - held(conn, id).await?;
-    let mut day = session.held_day;
-    if more <= 0 {
-        return Ok(Ok(day));
-    }
-    if let Some(mut counts) = counts {
-        let Some(counted) = counts.hold(at.utc_day(), more) else {
-            return Ok(Err(ChatTaken::CapReached));
-        };
-        day = counted;
-        widgets::count(conn, agent, counts).await?;
-    }
-    Ok(match wallets::top_up(conn, id, more, at).await? {
-        Reserve::Held => Ok(day),
-        Reserve::WalletTooLow | Reserve::BudgetTooLow => Err(ChatTaken::WalletTooLow),
-    })
+async fn last_moment(conn: &mut Conn, id: ConversationId) -> Result<i32> {
+    let call = calls::table.find(V(id)).select(calls::last_seq);
+    Ok(call.get_result(conn).await?)
 }
 
 /// The price that was fixed when the conversation began.
@@ -387,33 +320,13 @@ pub(crate) async fn price(conn: &mut Conn, id: ConversationId) -> Result<Price> 
 }
 
 /// The credits that the conversation has reserved.
-pub(crate) async fn held(conn: &mut Conn, id: ConversationId) -> Result<Credits> {
-    let held: Option<Credits> = reservations::table
+pub(crate) async fn reserved(conn: &mut Conn, id: ConversationId) -> Result<Credits> {
+    let credits: Option<Credits> = reservations::table
         .find(V(id))
         .select(reservations::credits)
         .found(conn)
         .await?;
-    Ok(held.unwrap_or(0))
-}
-
-/// Writes the customer's message. Returns its moment, or `None` if the conversation is no longer live.
-async fn write_words(conn: &mut Conn, message: &NewChatMessage) -> Result<Option<i32>> {
-    let words = NewTurn::written("user", message.text.clone(), message.at);
-    let Some(seq) = append(conn, message.conversation, words).await? else {
-        return Ok(None);
-    };
-    if let Some(key) = &message.message_id {
-        diesel::insert_into(messages::table)
-            .values((
-                messages::conversation_id.eq(V(message.conversation)),
-                messages::message_id.eq(key),
-                messages::digest.eq(&message.digest),
-                messages::seq.eq(seq),
-            ))
-            .execute(conn)
-            .await?;
-    }
-    Ok(Some(seq))
+    Ok(credits.unwrap_or(0))
 }
 
 /// Records which tools run in an answer in progress ([`ChatSession::tools_at_work`]), and locks the session.
@@ -432,7 +345,7 @@ async fn set_tools(
 }
 
 /// Writes the transcript of tools whose results were lost, in a locked session. The caller clears the list of tools.
-pub(super) async fn leave_tools(
+pub(super) async fn write_lost_tools(
     conn: &mut Conn,
     session: &ChatSession,
     at: Timestamp,
@@ -442,11 +355,11 @@ pub(super) async fn leave_tools(
     };
     let corrupt = || StoreError::Corrupt("tools at work in a chat".to_owned());
     let tools = Json::parse(tools.as_bytes()).map_err(|_| corrupt())?;
-    for told in tools.as_array().ok_or_else(corrupt)? {
-        let told = told.as_str().ok_or_else(corrupt)?.to_owned();
+    for text in tools.as_array().ok_or_else(corrupt)? {
+        let text = text.as_str().ok_or_else(corrupt)?.to_owned();
         let turn = NewTurn {
             interrupted: true,
-            ..NewTurn::written("tool", told, at)
+            ..NewTurn::written("tool", text, at)
         };
         append(conn, session.conversation_id, turn).await?;
     }

@@ -5,9 +5,6 @@ use crate::prelude::*;
 use diesel::expression::SqlLiteral;
 use uuid::Uuid;
 
-/// How long a commit with an unknown result may take to become visible.
-const LOOKED_FOR_AGAIN: Duration = Duration::from_secs(1);
-
 /// Calls that are dialing, live or closing, written out: from a bound value no database sees that the partial index of
 /// claimed calls applies. Text conversations are excluded: they have their own claims ([`super::chats`]).
 pub(crate) fn is_claimed() -> SqlLiteral<Bool> {
@@ -150,32 +147,6 @@ impl Store {
             .filter(calls::claim_id.eq_any(claims_from(first).take(most).map(V)))
             .select(Conversation::as_select())
             .read_all(self)
-    }
-
-    /// Finds a conversation that this process wrote with a claim and whose commit has an unknown result. It reads
-    /// twice, because the database may still be committing.
-    pub(crate) async fn claimed_unheard(
-        &self,
-        id: ConversationId,
-        node: NodeId,
-    ) -> Option<Box<Conversation>> {
-        for wait in [Duration::ZERO, LOOKED_FOR_AGAIN] {
-            tokio::time::sleep(wait).await;
-            let found = read!(self, |conn| {
-                let claimed: Option<Conversation> = calls::table
-                    .find(V(id))
-                    .filter(calls::state.eq(V(CallState::Dialing)))
-                    .filter(calls::node_id.eq(V(node)))
-                    .select(Conversation::as_select())
-                    .found(conn)
-                    .await?;
-                Ok(claimed)
-            });
-            if let Ok(Some(call)) = found.await {
-                return Some(Box::new(call));
-            }
-        }
-        None
     }
 
     /// Renews the leases of these claims. Returns those that were still in force.

@@ -114,16 +114,6 @@ impl Tx<'_> {
         find(self.0, account, id).await
     }
 
-    /// The status of an agent of the account. Waits for an archiving in progress; a later one waits for this
-    /// transaction.
-    pub async fn lock_agent(
-        &mut self,
-        account: AccountId,
-        agent: AgentId,
-    ) -> Result<Option<AgentStatus>> {
-        locks::hold_agent(self.0, account, agent).await
-    }
-
     pub async fn agent(&mut self, account: AccountId, id: AgentId) -> Result<Option<Agent>> {
         agent_rows::find(self.0, account, id).await
     }
@@ -194,6 +184,17 @@ impl Tx<'_> {
 }
 
 impl Store {
+    /// The owner of a number whose calls this carrier delivers; `None` if no account has it. The caller names no
+    /// account, because an inbound call does not know one.
+    pub fn called_number(
+        &self,
+        number: E164,
+        carrier: NumberProvider,
+    ) -> Answer<'_, Option<CalledNumber>> {
+        let among = Among::All(carrier);
+        read!(self, |conn| who_has(conn, number, among).await)
+    }
+
     /// A page of the account's numbers, newest first, with one more than `limit` if there is a next page.
     pub fn numbers(
         &self,

@@ -1,10 +1,8 @@
-//! Live views, and the chats of an account's own members. The number of rows that each query reads does not depend on
-//! the account's size.
+//! Live views. The number of rows that each query reads does not depend on the account's size.
 
-use super::{chat_openings, claims::is_claimed};
+use super::claims::is_claimed;
 use crate::prelude::*;
 
-#[boxed]
 impl Store {
     /// The measured latencies among the newest `most` calls since `since`.
     pub fn call_latencies(
@@ -66,42 +64,6 @@ impl Store {
             });
             live.truncate(usize::try_from(most).unwrap_or(0));
             Ok(live)
-        })
-    }
-
-    /// An agent of the account with its published configuration, whatever its widget's settings.
-    pub async fn member_agent(
-        &self,
-        account: AccountId,
-        agent: AgentId,
-    ) -> Result<Option<WidgetAgent>> {
-        let found = self.widget_agent(agent).await?;
-        Ok(found.filter(|found| found.account.id == account))
-    }
-
-    /// Begins a text conversation of a member of the account with one of its agents: reservation, conversation and
-    /// session in one transaction. No widget is involved: [`NewChat::origin`] is empty. After
-    /// `StoreError::UnknownCommit` it may have begun; after other errors it has not.
-    pub fn open_member_chat(&self, chat: NewChat, steady: Timestamp) -> Answer<'_, ChatOpened> {
-        transact!(self, |conn| {
-            let begins = (Channel::Chat, chat.at.utc_day());
-            let begun = chat_openings::begin(conn, &chat, begins, steady).await?;
-            Ok(match begun {
-                ChatOpened::Opened => Commit(ChatOpened::Opened),
-                refused => Rollback(refused),
-            })
-        })
-    }
-
-    /// A text conversation that a member of the account began.
-    pub fn member_chat(
-        &self,
-        account: AccountId,
-        id: ConversationId,
-    ) -> Answer<'_, Option<ChatView>> {
-        read!(self, |conn| {
-            // A member's conversation has no origin.
-            chat_openings::of_account(conn, account, id, "").await
         })
     }
 }

@@ -285,14 +285,6 @@ impl Store {
             Ok(Verdict::Commit(true))
         })
     }
-
-    /// Reserves more credits for a call; `false` if wallet or budget cannot cover them.
-    pub fn top_up(&self, id: ConversationId, credits: Credits, now: Timestamp) -> Answer<'_, bool> {
-        write!(self, |conn| {
-            let is_held = top_up(conn, id, credits, now).await? == Reserve::Held;
-            Ok(Verdict::keep_if(is_held, is_held))
-        })
-    }
 }
 
 /// Writes the reservation, if any, of a conversation that exists.

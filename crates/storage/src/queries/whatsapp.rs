@@ -4,22 +4,20 @@
 use diesel::dsl::{not, sql};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use offhook_domain::{
-    AccountId, AgentStatus, Channel, ConversationId, E164, Timestamp, WhatsAppThreadId,
-};
+use offhook_boxed::boxed;
+use offhook_domain::{AccountId, ConversationId, E164, Timestamp, WhatsAppThreadId};
 
-use super::whatsapp_claims::held;
-use super::{chat_openings, chats, locks, numbers, whatsapp_sending};
+use super::whatsapp_claims::lock_thread;
+use super::{chats, numbers, whatsapp_sending};
 use crate::database::{Conn, RunQueryDsl};
 use crate::schema::{
-    chat_sessions as sessions, conversations as calls, whatsapp_received as received,
-    whatsapp_threads as threads,
+    chat_sessions as sessions, whatsapp_received as received, whatsapp_threads as threads,
 };
 use crate::sql::V;
 use crate::store::{Answer, keep, mint, read, write};
 use crate::{
-    CalledNumber, ChatOpened, ChatView, Fenced, NewChat, NewTurn, NewWhatsAppMessage, Result,
-    Store, Verdict, WHATSAPP_ORIGIN, WhatsAppHold, WhatsAppRemark, WhatsAppTimes,
+    CalledNumber, Fenced, NewTurn, NewWhatsAppMessage, Result, Store, Tx, Verdict, WhatsAppClaim,
+    WhatsAppRemark, WhatsAppThread, WhatsAppTimes,
 };
 
 /// Messages that are not sent yet, written out for the partial index.
@@ -65,6 +63,26 @@ pub(super) async fn done(conn: &mut Conn, account: AccountId, wamid: &str) -> Re
         ))
         .changes(conn)
         .await
+}
+
+#[boxed]
+impl Tx<'_> {
+    /// Locks a claimed thread. `None` if another worker has the claim.
+    pub async fn lock_whatsapp(&mut self, claim: WhatsAppClaim) -> Result<Option<WhatsAppThread>> {
+        lock_thread(self.0, claim, None).await
+    }
+
+    /// Sets the newest conversation of a locked thread.
+    pub async fn set_whatsapp_conversation(
+        &mut self,
+        thread: WhatsAppThreadId,
+        id: ConversationId,
+    ) -> Result<()> {
+        diesel::update(threads::table.find(V(thread)))
+            .set(threads::conversation_id.eq(V(id)))
+            .run(self.0)
+            .await
+    }
 }
 
 impl Store {
@@ -128,66 +146,18 @@ impl Store {
         })
     }
 
-    /// A conversation of the account on WhatsApp.
-    pub fn whatsapp_chat(
-        &self,
-        account: AccountId,
-        id: ConversationId,
-    ) -> Answer<'_, Option<ChatView>> {
-        read!(self, |conn| {
-            chat_openings::of_account(conn, account, id, WHATSAPP_ORIGIN).await
-        })
-    }
-
-    /// Begins a thread's next conversation: reservation, conversation and session in one transaction. `None` if another
-    /// worker has the claim. After `StoreError::UnknownCommit` it may have begun; after other errors it has not.
-    pub fn open_whatsapp(
-        &self,
-        hold: WhatsAppHold,
-        chat: NewChat,
-        steady: Timestamp,
-    ) -> Answer<'_, Option<ChatOpened>> {
-        write!(self, |conn| {
-            let Some(thread) = held(conn, hold, None).await? else {
-                return Ok(Verdict::Rollback(None));
-            };
-            let status = locks::hold_agent(conn, chat.account_id, chat.agent_id).await?;
-            if status != Some(AgentStatus::Active) {
-                return Ok(Verdict::Rollback(Some(ChatOpened::Refused)));
-            }
-            let begun = (Channel::Whatsapp, chat.at.utc_day());
-            let opened = chat_openings::begin(conn, &chat, begun, steady).await?;
-            if opened != ChatOpened::Opened {
-                return Ok(Verdict::Rollback(Some(opened)));
-            }
-            diesel::update(calls::table.find(V(chat.id)))
-                .set((
-                    calls::from_number.eq(V(thread.customer.clone())),
-                    calls::to_number.eq(V(thread.own_number)),
-                    calls::customer_phone.eq(V(thread.customer)),
-                ))
-                .execute(conn)
-                .await?;
-            diesel::update(threads::table.find(V(thread.id)))
-                .set(threads::conversation_id.eq(V(chat.id)))
-                .execute(conn)
-                .await?;
-            Ok(Verdict::Commit(Some(opened)))
-        })
-    }
-
     /// Answers a message without a model. `Some(false)` if the conversation has ended meanwhile, `None` if another
     /// worker has the claim; then nothing was written.
     pub fn remark_on_whatsapp(
         &self,
-        hold: WhatsAppHold,
+        claim: WhatsAppClaim,
         conversation: ConversationId,
         wamid: String,
         remark: WhatsAppRemark,
         times: WhatsAppTimes,
     ) -> Answer<'_, Option<bool>> {
         write!(self, |conn| {
-            let Some(thread) = held(conn, hold, None).await? else {
+            let Some(thread) = lock_thread(conn, claim, None).await? else {
                 return Ok(Verdict::Rollback(None));
             };
             if !done(conn, thread.account_id, &wamid).await? {
@@ -225,13 +195,13 @@ impl Store {
     /// Drops a message without an answer, and writes the note, if there is one, into the conversation.
     pub fn drop_whatsapp(
         &self,
-        hold: WhatsAppHold,
+        claim: WhatsAppClaim,
         wamid: String,
         note: Option<String>,
         now: Timestamp,
     ) -> Answer<'_, Fenced> {
         keep!(self, |conn| {
-            let Some(thread) = held(conn, hold, None).await? else {
+            let Some(thread) = lock_thread(conn, claim, None).await? else {
                 return Ok(Fenced::Lost);
             };
             let was_waiting = done(conn, thread.account_id, &wamid).await?;
@@ -246,15 +216,15 @@ impl Store {
 
     /// Postpones the answer to a message until `due`, by the steady clock. `is_try` says whether that counts as an
     /// attempt.
-    pub fn put_off_whatsapp(
+    pub fn postpone_whatsapp(
         &self,
-        hold: WhatsAppHold,
+        claim: WhatsAppClaim,
         wamid: String,
         due: Timestamp,
         is_try: bool,
     ) -> Answer<'_, Fenced> {
         keep!(self, |conn| {
-            let Some(thread) = held(conn, hold, None).await? else {
+            let Some(thread) = lock_thread(conn, claim, None).await? else {
                 return Ok(Fenced::Lost);
             };
             diesel::update(received::table.find((V(thread.account_id), wamid)))
@@ -271,7 +241,7 @@ impl Store {
 
     /// Deletes up to `most` processed messages that came before `before`, and threads without any. Returns whether
     /// there may be more.
-    pub fn forget_whatsapp(&self, before: Timestamp, most: i64) -> Answer<'_, bool> {
+    pub fn delete_old_whatsapp(&self, before: Timestamp, most: i64) -> Answer<'_, bool> {
         keep!(self, |conn| {
             let old: Vec<(AccountId, String)> = received::table
                 .filter(not(received::is_waiting))

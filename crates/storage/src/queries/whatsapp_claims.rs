@@ -13,19 +13,19 @@ use crate::schema::{
 use crate::sql::V;
 use crate::store::{Answer, keep, lease, mint, read, write};
 use crate::{
-    Fenced, Result, Store, Verdict, WhatsAppHold, WhatsAppOutgoing, WhatsAppReceived, WhatsAppStep,
-    WhatsAppThread, WhatsAppTimes,
+    Fenced, Result, Store, Verdict, WhatsAppClaim, WhatsAppOutgoing, WhatsAppReceived,
+    WhatsAppStep, WhatsAppThread, WhatsAppTimes,
 };
 
 /// Locks a claimed thread, and renews its claim if a lease is given. `None` if another worker has the claim.
-pub(crate) async fn held(
+pub(crate) async fn lock_thread(
     conn: &mut Conn,
-    hold: WhatsAppHold,
+    claim: WhatsAppClaim,
     lease: Option<Timestamp>,
 ) -> Result<Option<WhatsAppThread>> {
     let of = threads::table
-        .find(V(hold.thread))
-        .filter(threads::claim_id.eq(V(hold.claim)));
+        .find(V(claim.thread))
+        .filter(threads::claim_id.eq(V(claim.claim)));
     let locked = threads::due_at.eq(threads::due_at);
     diesel::update(of)
         .set((
@@ -83,7 +83,7 @@ impl Store {
     }
 
     /// Claims a thread; `None` if another worker was faster.
-    pub fn take_whatsapp(
+    pub fn claim_whatsapp(
         &self,
         id: WhatsAppThreadId,
         node: NodeId,
@@ -126,11 +126,11 @@ impl Store {
     }
 
     /// Renews the claim of a thread.
-    pub fn renew_whatsapp(&self, hold: WhatsAppHold) -> Answer<'_, Fenced> {
+    pub fn renew_whatsapp(&self, claim: WhatsAppClaim) -> Answer<'_, Fenced> {
         let offset = self.offset();
         keep!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
-            let held = held(conn, hold, Some(lease)).await?;
+            let held = lock_thread(conn, claim, Some(lease)).await?;
             Ok(match held {
                 Some(_) => Fenced::Done,
                 None => Fenced::Lost,
@@ -141,13 +141,13 @@ impl Store {
     /// The next step under a claim. A message whose sending began and has no result becomes `unknown`.
     pub fn next_whatsapp(
         &self,
-        hold: WhatsAppHold,
+        claim: WhatsAppClaim,
         times: WhatsAppTimes,
     ) -> Answer<'_, WhatsAppStep> {
         let offset = self.offset();
         keep!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
-            let Some(thread) = held(conn, hold, Some(lease)).await? else {
+            let Some(thread) = lock_thread(conn, claim, Some(lease)).await? else {
                 return Ok(WhatsAppStep::Lost);
             };
             whatsapp_sending::give_up_begun(conn, thread.id, times.now).await?;
@@ -182,21 +182,21 @@ impl Store {
     }
 
     /// Releases a claim. The thread is due again when its next message is.
-    pub fn release_whatsapp(&self, hold: WhatsAppHold) -> Answer<'_, Fenced> {
+    pub fn release_whatsapp(&self, claim: WhatsAppClaim) -> Answer<'_, Fenced> {
         keep!(self, |conn| {
             // Locked first, so that the following reads see what a webhook writes meanwhile.
-            if held(conn, hold, None).await?.is_none() {
+            if lock_thread(conn, claim, None).await?.is_none() {
                 return Ok(Fenced::Lost);
             }
             let message: Option<Timestamp> = received::table
-                .filter(received::thread_id.eq(V(hold.thread)))
+                .filter(received::thread_id.eq(V(claim.thread)))
                 .filter(received::is_waiting)
                 .order((received::sent_at, received::received_at))
                 .select(received::due_at)
                 .found(conn)
                 .await?;
             let outgoing: Option<Timestamp> = sent::table
-                .filter(sent::thread_id.eq(V(hold.thread)))
+                .filter(sent::thread_id.eq(V(claim.thread)))
                 .filter(has_not_left())
                 .order((sent::queued_at, sent::part))
                 .select(sent::due_at)
@@ -204,7 +204,7 @@ impl Store {
                 .await?;
             // No message is answered before the waiting ones are sent.
             let due = outgoing.or(message);
-            diesel::update(threads::table.find(V(hold.thread)))
+            diesel::update(threads::table.find(V(claim.thread)))
                 .set((
                     threads::due_at.eq(due),
                     threads::claim_id.eq(None::<ClaimId>),

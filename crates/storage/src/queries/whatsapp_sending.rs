@@ -9,14 +9,14 @@ use offhook_domain::{
 
 use super::chats;
 use super::whatsapp::{done, has_not_left};
-use super::whatsapp_claims::held;
+use super::whatsapp_claims::lock_thread;
 use crate::database::{Conn, RunQueryDsl};
 use crate::dialect::dialect;
 use crate::schema::whatsapp_sent as sent;
 use crate::sql::V;
 use crate::store::{Answer, keep, lease, mint, read, write};
 use crate::{
-    Fenced, NewTurn, Result, Store, Verdict, WhatsAppHold, WhatsAppNews, WhatsAppOutcome,
+    Fenced, NewTurn, Result, Store, Verdict, WhatsAppClaim, WhatsAppOutcome, WhatsAppReport,
     WhatsAppSent, WhatsAppThread, WhatsAppTimes,
 };
 
@@ -136,16 +136,16 @@ async fn failed(
 
 impl Store {
     /// Records that these parts answer a message, and queues them, in one transaction.
-    pub fn answered_whatsapp(
+    pub fn queue_whatsapp_answer(
         &self,
-        hold: WhatsAppHold,
+        claim: WhatsAppClaim,
         conversation: ConversationId,
         wamid: String,
         parts: Vec<String>,
         times: WhatsAppTimes,
     ) -> Answer<'_, Fenced> {
         keep!(self, |conn| {
-            let Some(thread) = held(conn, hold, None).await? else {
+            let Some(thread) = lock_thread(conn, claim, None).await? else {
                 return Ok(Fenced::Lost);
             };
             if done(conn, thread.account_id, &wamid).await? {
@@ -158,16 +158,16 @@ impl Store {
     /// Marks the message as being sent: from now on it is not sent again unless it certainly was not sent. `Lost` if
     /// the caller may no longer send it. After `StoreError::UnknownCommit` the mark may have been written; after other
     /// errors it was not.
-    pub fn begin_whatsapp(
+    pub fn begin_sending_whatsapp(
         &self,
-        hold: WhatsAppHold,
+        claim: WhatsAppClaim,
         id: WhatsAppMessageId,
         now: Timestamp,
     ) -> Answer<'_, Fenced> {
         let offset = self.offset();
         write!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
-            if held(conn, hold, Some(lease)).await?.is_none() {
+            if lock_thread(conn, claim, Some(lease)).await?.is_none() {
                 return Ok(Verdict::Rollback(Fenced::Lost));
             }
             let begun = diesel::update(sent::table.find(V(id)))
@@ -186,14 +186,18 @@ impl Store {
     }
 
     /// Records a webhook's report on a sent message. Returns whether the account has such a message.
-    pub fn hear_of_whatsapp(&self, news: WhatsAppNews, at: Timestamp) -> Answer<'_, bool> {
+    pub fn record_whatsapp_report(
+        &self,
+        report: WhatsAppReport,
+        at: Timestamp,
+    ) -> Answer<'_, bool> {
         keep!(self, |conn| {
             type Row = (WhatsAppMessageId, SentStatus, ConversationId);
-            let by_reference: Option<Row> = match news.reference {
+            let by_reference: Option<Row> = match report.reference {
                 // Locks the row.
                 Some(id) => {
                     diesel::update(sent::table.find(V(id)))
-                        .filter(sent::account_id.eq(V(news.account_id)))
+                        .filter(sent::account_id.eq(V(report.account_id)))
                         .set(sent::part.eq(sent::part))
                         .returning((sent::id, sent::status, sent::conversation_id))
                         .returned(conn)
@@ -205,8 +209,8 @@ impl Store {
                 Some(row) => Some(row),
                 None => {
                     let rows: Vec<Row> = diesel::update(sent::table)
-                        .filter(sent::account_id.eq(V(news.account_id)))
-                        .filter(sent::wamid.eq(&news.wamid))
+                        .filter(sent::account_id.eq(V(report.account_id)))
+                        .filter(sent::wamid.eq(&report.wamid))
                         .set(sent::part.eq(sent::part))
                         .returning((sent::id, sent::status, sent::conversation_id))
                         .load(conn)
@@ -217,20 +221,20 @@ impl Store {
             let Some((id, status, conversation)) = found else {
                 return Ok(false);
             };
-            if !status.gives_way_to(news.status) {
+            if !status.gives_way_to(report.status) {
                 return Ok(true);
             }
             diesel::update(sent::table.find(V(id)))
                 .set((
-                    sent::status.eq(V(news.status)),
-                    sent::wamid.eq(news.wamid),
+                    sent::status.eq(V(report.status)),
+                    sent::wamid.eq(report.wamid),
                     sent::content.eq(None::<String>),
-                    sent::failure.eq(&news.failure),
+                    sent::failure.eq(&report.failure),
                     sent::updated_at.eq(V(at)),
                 ))
                 .execute(conn)
                 .await?;
-            if let Some(failure) = &news.failure {
+            if let Some(failure) = &report.failure {
                 note(conn, conversation, failure, at).await?;
             } else if status == SentStatus::Unknown {
                 note(conn, conversation, &WhatsAppNote::Taken.to_string(), at).await?;
@@ -241,7 +245,7 @@ impl Store {
 
     /// Records the result of sending a message. It is not fenced: it is what is known of a request, whichever worker
     /// has the claim by now. A status that came by webhook meanwhile stays.
-    pub fn ended_whatsapp(
+    pub fn record_whatsapp_outcome(
         &self,
         id: WhatsAppMessageId,
         outcome: WhatsAppOutcome,

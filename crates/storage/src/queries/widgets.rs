@@ -6,7 +6,7 @@ use crate::schema::widget_origins as origins;
 /// A widget's counts, with its row locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = widgets)]
-pub(crate) struct Counts {
+pub struct WidgetCounts {
     enabled: bool,
     max_sessions_per_minute: i32,
     daily_credit_cap: Option<Credits>,
@@ -16,14 +16,10 @@ pub(crate) struct Counts {
     day_credits: Credits,
 }
 
-impl Counts {
-    pub(crate) const fn is_enabled(&self) -> bool {
-        self.enabled
-    }
-
+impl WidgetCounts {
     /// Counts a session of this minute; `false` if the limit is reached. If the clock was set back, it keeps counting
     /// in the latest minute.
-    pub(crate) const fn take_session(&mut self, minute: i64) -> bool {
+    pub const fn count_session(&mut self, minute: i64) -> bool {
         if minute > self.minute {
             self.minute = minute;
             self.minute_sessions = 0;
@@ -37,7 +33,7 @@ impl Counts {
 
     /// Counts credits that are reserved on this day. Returns the day that they count for, or `None` if the cap does not
     /// cover them.
-    pub(crate) fn hold(&mut self, day: i32, credits: Credits) -> Option<i32> {
+    pub fn reserve(&mut self, day: i32, credits: Credits) -> Option<i32> {
         self.turn_to(day);
         let held = self.day_credits.saturating_add(credits);
         if credits > 0 && self.daily_credit_cap.is_some_and(|cap| held > cap) {
@@ -63,16 +59,16 @@ impl Counts {
 }
 
 /// Reads a widget's counts and locks its row.
-pub(crate) async fn lock(conn: &mut Conn, agent: AgentId) -> Result<Option<Counts>> {
+pub(crate) async fn lock(conn: &mut Conn, agent: AgentId) -> Result<Option<WidgetCounts>> {
     diesel::update(widgets::table.find(V(agent)))
         .set(widgets::enabled.eq(widgets::enabled))
-        .returning(Counts::as_returning())
+        .returning(WidgetCounts::as_returning())
         .returned(conn)
         .await
 }
 
 /// Writes the counts of a locked row.
-pub(crate) async fn count(conn: &mut Conn, agent: AgentId, counts: Counts) -> Result<()> {
+pub(crate) async fn count(conn: &mut Conn, agent: AgentId, counts: WidgetCounts) -> Result<()> {
     diesel::update(widgets::table.find(V(agent)))
         .set(row! { widgets of counts: minute, minute_sessions, day, day_credits })
         .run(conn)
@@ -137,6 +133,32 @@ pub(crate) async fn settings(conn: &mut Conn, agent: AgentId) -> Result<Option<W
         max_sessions_per_minute,
         daily_credit_cap,
     }))
+}
+
+#[boxed]
+impl Tx<'_> {
+    /// Reads a widget's counts and locks its row; `None` if the agent has no widget.
+    pub async fn lock_widget(&mut self, agent: AgentId) -> Result<Option<WidgetCounts>> {
+        lock(self.0, agent).await
+    }
+
+    /// The same; `None` too if the widget is off or does not list the origin.
+    pub async fn lock_widget_of(
+        &mut self,
+        agent: AgentId,
+        origin: &str,
+    ) -> Result<Option<WidgetCounts>> {
+        let counts = lock(self.0, agent).await?.filter(|counts| counts.enabled);
+        match counts.is_some() && names(self.0, agent, origin).await? {
+            true => Ok(counts),
+            false => Ok(None),
+        }
+    }
+
+    /// Writes the counts of a locked widget.
+    pub async fn set_widget_counts(&mut self, agent: AgentId, counts: WidgetCounts) -> Result<()> {
+        count(self.0, agent, counts).await
+    }
 }
 
 impl Store {
@@ -216,8 +238,8 @@ impl Store {
 mod tests {
     use super::*;
 
-    fn counts(per_minute: i32, cap: Option<Credits>) -> Counts {
-        Counts {
+    fn counts(per_minute: i32, cap: Option<Credits>) -> WidgetCounts {
+        WidgetCounts {
             enabled: true,
             max_sessions_per_minute: per_minute,
             daily_credit_cap: cap,
@@ -232,7 +254,7 @@ mod tests {
     fn a_minute_has_so_many_sessions_and_a_clock_that_goes_back_brings_none_back() {
         let mut counts = counts(2, None);
         let minutes = [7, 7, 7, 6, 8, 7, 8];
-        let taken = minutes.map(|minute| counts.take_session(minute));
+        let taken = minutes.map(|minute| counts.count_session(minute));
         assert_eq!(taken, [true, true, false, false, true, true, false]);
     }
 
@@ -240,7 +262,7 @@ mod tests {
     fn a_day_has_so_many_credits_and_free_answers_always() {
         let mut counts = counts(1, Some(3));
         let asked = [(5, 2), (5, 2), (5, 1), (5, 1), (5, 0), (6, 3), (5, 1)];
-        let held = asked.map(|(day, credits)| counts.hold(day, credits));
+        let held = asked.map(|(day, credits)| counts.reserve(day, credits));
         assert_eq!(held, [Some(5), None, Some(5), None, Some(5), Some(6), None]);
     }
 }

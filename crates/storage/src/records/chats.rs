@@ -2,8 +2,7 @@
 
 use diesel::prelude::*;
 use offhook_domain::{
-    AccountId, AgentId, ClaimId, ConversationId, Credits, NodeId, Price, TerminationReason,
-    Timestamp,
+    AccountId, AgentId, ClaimId, ConversationId, Credits, NodeId, TerminationReason, Timestamp,
 };
 
 use crate::{Account, Agent, Conversation, Moment, NewTurn, schema};
@@ -29,43 +28,6 @@ pub struct WidgetAgent {
     pub settings: Option<WidgetSettings>,
     /// The published configuration, as JSON text.
     pub config: Option<String>,
-}
-
-/// A text conversation to begin.
-#[derive(Debug, Clone)]
-pub struct NewChat {
-    pub id: ConversationId,
-    pub account_id: AccountId,
-    pub agent_id: AgentId,
-    pub agent_version: i32,
-    /// The page's metadata, as its own JSON text.
-    pub metadata: String,
-    /// Price per minute of the most expensive model that may answer.
-    pub price: Price,
-    /// The page's origin. Empty for a conversation of a member of the account; [`WHATSAPP_ORIGIN`] on WhatsApp.
-    pub origin: String,
-    /// SHA-256 of the session's token.
-    pub token_digest: Vec<u8>,
-    /// When the token expires.
-    pub token_expires_at: Timestamp,
-    /// The agent's first message, if it has one.
-    pub first_message: Option<String>,
-    pub at: Timestamp,
-}
-
-/// The result of beginning a text conversation. Unless it is `Opened`, nothing was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChatOpened {
-    /// The conversation was written, and the credits of one answer are reserved.
-    Opened,
-    /// The widget is off, or the origin is not one of its own.
-    Refused,
-    /// The limit of new sessions per minute is reached.
-    TooMany,
-    /// The widget's daily credits do not cover an answer.
-    CapReached,
-    /// The wallet does not cover an answer.
-    WalletTooLow,
 }
 
 /// Replaces the page's origin where the customer writes on WhatsApp. No page's origin has this form.
@@ -112,6 +74,15 @@ impl ChatSession {
         self.origin.is_empty()
     }
 
+    /// Whether a living worker has its claim. `alone` is this process on the embedded database, where no other can have
+    /// a valid one.
+    #[must_use]
+    pub fn is_claimed(&self, lease_now: Timestamp, alone: Option<NodeId>) -> bool {
+        self.claim_id.is_some()
+            && alone.is_none_or(|node| self.node_id == Some(node))
+            && self.lease_expires_at.is_some_and(|at| at >= lease_now)
+    }
+
     /// Whether a web page's visitor talks in it, so that its agent's widget limits it.
     #[must_use]
     pub fn is_of_widget(&self) -> bool {
@@ -142,37 +113,15 @@ pub struct NewChatMessage {
     pub at: Timestamp,
 }
 
-/// The result of storing a message. Unless it is `Taken`, nothing was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ChatTaken {
-    /// The caller must answer the message under this claim.
-    Taken {
-        claim: ClaimId,
-        /// The moment of the customer's message.
-        seq: i32,
-        /// Answers that were charged before.
-        answers: i32,
-    },
-    /// It was answered before, by the moments after `seq` up to `last`.
-    Answered {
-        /// The moment of the customer's message.
-        seq: i32,
-        /// The last moment of the answer.
-        last: i32,
-        /// Charged answers.
-        answers: i32,
-    },
-    /// Its id was used for another text.
-    OtherText,
-    /// Another message is being answered.
-    Busy,
-    Ended,
-    /// The widget is off, or the origin is no longer one of its own.
-    Refused,
-    /// The widget's daily credits do not cover an answer.
-    CapReached,
-    /// The wallet does not cover an answer.
-    WalletTooLow,
+/// A customer's message with a client's id.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = schema::chat_messages)]
+pub struct ChatMessage {
+    /// SHA-256 of the text.
+    pub digest: Vec<u8>,
+    pub seq: i32,
+    /// The last moment of its answer.
+    pub answered_seq: Option<i32>,
 }
 
 /// The end of an answer.

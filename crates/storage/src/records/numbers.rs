@@ -1,5 +1,6 @@
 //! Phone numbers.
 
+use super::{Account, Agent};
 use crate::prelude::*;
 
 /// A number that an account calls from.
@@ -44,4 +45,15 @@ pub struct NumberChange {
     pub label: Option<String>,
     /// A new agent, or none.
     pub agent: Option<Option<AgentId>>,
+}
+
+/// The owner of a called number.
+#[derive(Debug, Clone, Queryable)]
+pub struct CalledNumber {
+    /// The account that has the number.
+    pub account: Account,
+    /// The agent that it is assigned to.
+    pub agent: Option<Agent>,
+    /// The configuration that serves that agent's calls, as JSON text. `None` if none was ever published.
+    pub config: Option<String>,
 }

@@ -103,7 +103,7 @@ pub struct WhatsAppSent {
 
 /// A webhook's report on a sent message.
 #[derive(Debug, Clone)]
-pub struct WhatsAppNews {
+pub struct WhatsAppReport {
     pub account_id: AccountId,
     /// Our id, if WhatsApp included it.
     pub reference: Option<WhatsAppMessageId>,
@@ -149,9 +149,9 @@ pub struct WhatsAppRemark {
     pub note: Option<String>,
 }
 
-/// A worker's hold on a thread. The claim fences every step.
+/// A worker's claim of a thread, which fences its every step.
 #[derive(Debug, Clone, Copy)]
-pub struct WhatsAppHold {
+pub struct WhatsAppClaim {
     pub thread: WhatsAppThreadId,
     pub claim: ClaimId,
 }

@@ -4,7 +4,10 @@ use futures_util::future::BoxFuture;
 
 use super::Store;
 use crate::database::Conn;
+use crate::dialect::dialect;
 use crate::{Actor, StoreError, Verdict};
+use offhook_boxed::boxed;
+use offhook_domain::Timestamp;
 
 /// A transaction. Its methods are the queries, each in the file of its rows.
 pub struct Tx<'c>(
@@ -14,6 +17,14 @@ pub struct Tx<'c>(
     /// The actor of its changes.
     pub(crate) Actor,
 );
+
+#[boxed]
+impl Tx<'_> {
+    /// The clock that decides on leases.
+    pub async fn lease_clock(&mut self) -> crate::Result<Timestamp> {
+        dialect!(self.0, lease_clock(self.1))
+    }
+}
 
 /// The error of a use case in a transaction: a [`StoreError`], or a refusal of its own.
 pub trait TxError: From<StoreError> + Send + 'static {

@@ -1,21 +1,19 @@
 //! Widgets, and their text conversations.
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
 use offhook_domain::{
     AccountId, CallState, Channel, ClaimId, ConversationId, NodeId, Price, TerminationReason,
     Timestamp,
 };
 use offhook_storage::{
-    ChatAnswered, ChatEnding, ChatOpened, ChatTaken, Fenced, NewChat, NewChatMessage, NewTurn,
-    Store, WidgetSettings, mint,
+    ChatAnswered, ChatEnding, ChatMessage, Fenced, NewChatMessage, NewConversation, NewTurn, Store,
+    WidgetSettings, mint,
 };
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::it::billing::assert_books;
 use crate::it::raw::Raw;
-use crate::it::shop::{MINUTE, Shop, T0, after, pass};
+use crate::it::shop::{MINUTE, Shop, T0, after, pass, within};
 
 const ORIGIN: &str = "https://shop.example";
 
@@ -45,33 +43,24 @@ async fn set(shop: &Shop, settings: WidgetSettings) {
     set.await.unwrap();
 }
 
-fn chat(shop: &Shop, at: Timestamp) -> NewChat {
-    let id: ConversationId = mint(at);
-    NewChat {
-        id,
-        account_id: shop.account,
-        agent_id: shop.agent,
-        agent_version: 1,
-        metadata: r#"{"page": 1.50}"#.to_owned(),
-        price: Price::from_millicredits_per_minute(4_000),
-        origin: ORIGIN.to_owned(),
-        token_digest: id.uuid().as_bytes().to_vec(),
-        token_expires_at: after(14_400),
-        first_message: Some("Hi.".to_owned()),
-        at,
-    }
-}
-
-async fn try_open(shop: &Shop, at: Timestamp) -> (ConversationId, ChatOpened) {
-    let chat = chat(shop, at);
-    let id = chat.id;
-    (id, shop.store.open_chat(chat, at).await.unwrap())
-}
-
 async fn open(shop: &Shop, at: Timestamp) -> ConversationId {
-    let (id, opened) = try_open(shop, at).await;
-    assert_eq!(opened, ChatOpened::Opened);
+    let new = NewConversation {
+        price: Price::from_millicredits_per_minute(4_000),
+        reserve: 1,
+        ..shop.beginning(Channel::WidgetChat, at)
+    };
+    let id = new.id;
+    assert!(shop.begin_text(new, ORIGIN).await);
     id
+}
+
+/// Whether the agent's widget serves pages of this origin.
+async fn serves(shop: &Shop, origin: &'static str) -> bool {
+    let agent = shop.agent;
+    let locked = within(&shop.store, move |mut tx| {
+        Box::pin(async move { tx.lock_widget_of(agent, origin).await })
+    });
+    locked.await.is_some()
 }
 
 fn message(id: ConversationId, key: Option<&str>, text: &str, at: Timestamp) -> NewChatMessage {
@@ -85,15 +74,37 @@ fn message(id: ConversationId, key: Option<&str>, text: &str, at: Timestamp) -> 
     }
 }
 
-async fn take(shop: &Shop, message: NewChatMessage) -> ChatTaken {
-    shop.store.take_chat_message(message).await.unwrap()
+/// Claims the answer to a message, for a credit; `None` if another worker has the claim.
+async fn take(shop: &Shop, new: NewChatMessage) -> Option<ClaimId> {
+    let alone = shop.store.is_embedded().then_some(new.node);
+    let claim = mint(new.at);
+    within(&shop.store, move |mut tx| {
+        Box::pin(async move {
+            let (id, now) = (new.conversation, tx.lease_clock().await?);
+            let session = tx.lock_chat(id).await?.unwrap();
+            if session.is_claimed(now, alone) {
+                return Ok(None);
+            }
+            let (price, reserved) = tx.chat_credits(id).await?;
+            let more = price.of_answers(i64::from(session.answers) + 1) - reserved;
+            assert!(more <= 0 || tx.reserve_more(id, more, new.at).await?);
+            tx.write_lost_tools(&session, new.at).await?;
+            let known = match &new.message_id {
+                Some(key) => tx.chat_message(id, key).await?,
+                None => None,
+            };
+            if known.is_none() {
+                tx.write_chat_message(&new).await?.unwrap();
+            }
+            tx.claim_chat(&new, claim, now, session.held_day).await?;
+            Ok(Some(claim))
+        })
+    })
+    .await
 }
 
 async fn claimed(shop: &Shop, message: NewChatMessage) -> ClaimId {
-    match take(shop, message).await {
-        ChatTaken::Taken { claim, .. } => claim,
-        other => panic!("{other:?}"),
-    }
+    take(shop, message).await.unwrap()
 }
 
 fn said(role: &'static str, text: &str, at: Timestamp) -> NewTurn {
@@ -161,8 +172,9 @@ contract! {
         let store = database.open().await;
         let shop = Shop::new(&store).await;
         assert_eq!(store.widget(shop.agent).await.unwrap(), None);
-        assert_eq!(try_open(&shop, T0).await.1, ChatOpened::Refused);
+        assert!(!serves(&shop, ORIGIN).await);
         set(&shop, settings()).await;
+        assert!(serves(&shop, ORIGIN).await);
         assert_eq!(store.widget(shop.agent).await.unwrap(), Some(settings()));
         let other = WidgetSettings {
             origins: vec!["https://c.example".to_owned()],
@@ -174,24 +186,13 @@ contract! {
         let knows = |origin: &str| store.is_widget_origin(origin.to_owned());
         assert!(knows("https://c.example").await.unwrap());
         assert!(!knows(ORIGIN).await.unwrap());
-        assert_eq!(try_open(&shop, T0).await.1, ChatOpened::Refused, "another origin");
+        assert!(!serves(&shop, ORIGIN).await, "another origin");
         set(&shop, WidgetSettings { enabled: false, ..settings() }).await;
         assert!(!knows(ORIGIN).await.unwrap(), "it is off");
-        assert_eq!(try_open(&shop, T0).await.1, ChatOpened::Refused);
+        assert!(!serves(&shop, ORIGIN).await);
         let seen = store.widget_agent(shop.agent).await.unwrap().unwrap();
         assert_eq!((seen.agent.id, seen.account.id), (shop.agent, shop.account));
         assert_eq!(seen.config.as_deref(), Some(r#"{"version": 1}"#));
-    }
-
-    async fn sessions_that_begin_at_one_instant_are_as_many_as_may_begin_in_the_minute(database: TestDatabase) {
-        let store = database.open().await;
-        let shop = furnished(&store, 1_000).await;
-        let opened = join_all((0..24).map(|_| try_open(&shop, T0))).await;
-        let count = |what| opened.iter().filter(|(_, opened)| *opened == what).count();
-        assert_eq!((count(ChatOpened::Opened), count(ChatOpened::TooMany)), (10, 14));
-        assert_eq!(shop.wallet().await, (1_000, 10), "what was refused holds nothing");
-        assert_eq!(try_open(&shop, T0.plus(MINUTE)).await.1, ChatOpened::Opened);
-        assert_books(&shop).await;
     }
 
     async fn a_conversation_is_told_answered_ended_and_paid(database: TestDatabase) {
@@ -242,26 +243,25 @@ contract! {
         assert_eq!((ended.state, ended.summary.as_deref()), (CallState::Completed, Some("A chat.")));
     }
 
-    async fn a_message_that_comes_again_is_answered_the_same_and_not_twice(database: TestDatabase) {
+    async fn a_message_is_known_by_its_id_with_the_end_of_its_answer(database: TestDatabase) {
         let store = database.open().await;
         let shop = furnished(&store, 100).await;
         let id = open(&shop, T0).await;
-        let first = take(&shop, message(id, Some("m1"), "A room?", after(1))).await;
-        let ChatTaken::Taken { claim, seq, answers: 0 } = first else { panic!("{first:?}") };
-        assert_eq!(take(&shop, message(id, Some("m1"), "A room?", after(2))).await, ChatTaken::Busy);
-        assert_eq!(take(&shop, message(id, Some("m2"), "Two?", after(2))).await, ChatTaken::Busy);
-        assert_eq!(take(&shop, message(id, Some("m1"), "A boat?", after(2))).await, ChatTaken::OtherText);
-        let last = store.finish_chat_answer(id, claim, answer("Yes.", after(3))).await.unwrap().unwrap();
-        let again = take(&shop, message(id, Some("m1"), "A room?", after(4))).await;
-        assert_eq!(again, ChatTaken::Answered { seq, last, answers: 1 });
+        let claim = claimed(&shop, message(id, Some("m1"), "A room?", after(1))).await;
+        let known = async |key: &'static str| {
+            within(&store, move |mut tx| Box::pin(async move { tx.chat_message(id, key).await })).await
+        };
+        let seq = shop.conversation(id).await.last_seq;
+        let new = ChatMessage { digest: b"A room?".to_vec(), seq, answered_seq: None };
+        assert_eq!(known("m1").await, Some(new.clone()));
+        assert_eq!(known("m2").await, None);
+        let last = store.finish_chat_answer(id, claim, answer("Yes.", after(3))).await.unwrap();
+        assert_eq!(known("m1").await, Some(ChatMessage { answered_seq: last, ..new }));
         assert_eq!(store.chat_answers(shop.account, id).await.unwrap(), Some(1));
         assert_eq!(store.chat_answers(mint(T0), id).await.unwrap(), None, "another account's");
         // The claim is used up.
         assert_eq!(store.finish_chat_answer(id, claim, answer("No.", after(5))).await.unwrap(), None);
         settle(&shop, id, after(6)).await;
-        let again = take(&shop, message(id, Some("m1"), "A room?", after(7))).await;
-        assert_eq!(again, ChatTaken::Answered { seq, last, answers: 1 }, "also when all is over");
-        assert_eq!(take(&shop, message(id, Some("m3"), "More?", after(7))).await, ChatTaken::Ended);
         assert_eq!(shop.wallet().await, (99, 0));
     }
 
@@ -311,7 +311,7 @@ contract! {
         let shop = furnished(&store, 100).await;
         let id = open(&shop, T0).await;
         let taken = join_all((0..12).map(|_| take(&shop, message(id, None, "Hello?", after(1))))).await;
-        let busy = taken.iter().filter(|taken| **taken == ChatTaken::Busy).count();
+        let busy = taken.iter().filter(|taken| taken.is_none()).count();
         assert_eq!(busy, 11, "{taken:?}");
         assert_eq!(transcript(&shop, id).await.len(), 2);
     }
@@ -343,15 +343,15 @@ contract! {
         let dead = claimed(&shop, message(id, Some("m1"), "A room?", after(1))).await;
         let told = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         // Tools with a result are only reported by it.
-        store.set_chat_tools_to_work(id, dead, told(&["look({}) → ?"])).await.unwrap();
+        store.set_chat_tools(id, dead, told(&["look({}) → ?"])).await.unwrap();
         store.append_chat_turns(id, dead, vec![said("tool", "look({}) → 1", after(1))]).await.unwrap();
         let two = told(&["book({\"n\":\"\\\"é\"}) → ?", "log({}) → ?"]);
-        store.set_chat_tools_to_work(id, dead, two.clone()).await.unwrap();
+        store.set_chat_tools(id, dead, two.clone()).await.unwrap();
         pass(&store, 46);
         let node = mint(after(50));
         let again = NewChatMessage { node, ..message(id, Some("m1"), "A room?", after(50)) };
         let claim = claimed(&shop, again).await;
-        let late = store.set_chat_tools_to_work(id, dead, told(&["x"])).await.unwrap();
+        let late = store.set_chat_tools(id, dead, told(&["x"])).await.unwrap();
         assert_eq!(late, Fenced::Lost);
         store.finish_chat_answer(id, claim, answer("Yes.", after(52))).await.unwrap().unwrap();
         let mut expected = vec![pair("agent", "Hi."), pair("user", "A room?"), pair("tool", "look({}) → 1")];
@@ -361,7 +361,7 @@ contract! {
         // Another message, or the end, also reports them.
         let other = NewChatMessage { node, ..message(id, None, "And?", after(60)) };
         let claim = claimed(&shop, other).await;
-        store.set_chat_tools_to_work(id, claim, told(&["pay({}) → ?"])).await.unwrap();
+        store.set_chat_tools(id, claim, told(&["pay({}) → ?"])).await.unwrap();
         settle(&shop, id, after(61)).await;
         expected.extend([pair("user", "And?"), pair("tool", "pay({}) → ?")]);
         assert_eq!(transcript(&shop, id).await, expected);
@@ -381,55 +381,19 @@ contract! {
         assert_eq!(shop.wallet().await, (99, 0));
     }
 
-    async fn answers_end_where_the_wallet_ends(database: TestDatabase) {
-        let store = database.open().await;
-        let shop = furnished(&store, 2).await;
-        let id = open(&shop, T0).await;
-        exchange(&shop, id, after(1)).await;
-        exchange(&shop, id, after(2)).await;
-        let refused = take(&shop, message(id, None, "More?", after(3))).await;
-        assert_eq!(refused, ChatTaken::WalletTooLow);
-        assert_eq!(transcript(&shop, id).await.len(), 5, "nothing of it is kept");
-        assert_eq!(try_open(&shop, after(3)).await.1, ChatOpened::WalletTooLow);
-        settle(&shop, id, after(4)).await;
-        assert_eq!(shop.wallet().await, (0, 0));
-        assert_books(&shop).await;
-    }
-
-    async fn a_day_costs_no_more_than_its_cap_and_what_was_not_spent_is_given_back(database: TestDatabase) {
-        let store = database.open().await;
-        let shop = furnished(&store, 100).await;
-        set(&shop, WidgetSettings { daily_credit_cap: Some(2), ..settings() }).await;
-        let (idle, busy) = (open(&shop, T0).await, open(&shop, T0).await);
-        assert_eq!(try_open(&shop, T0).await.1, ChatOpened::CapReached);
-        exchange(&shop, busy, after(1)).await;
-        assert_eq!(take(&shop, message(busy, None, "More?", after(2))).await, ChatTaken::CapReached);
-        // A chat that ends without a reply leaves its credit to others.
-        settle(&shop, idle, after(3)).await;
-        exchange(&shop, busy, after(4)).await;
-        assert_eq!(try_open(&shop, after(5)).await.1, ChatOpened::CapReached);
-        let tomorrow = T0.plus(Duration::from_secs(86_400));
-        open(&shop, tomorrow).await;
-        settle(&shop, busy, tomorrow).await;
-        assert_eq!(shop.wallet().await, (98, 1));
-        assert_books(&shop).await;
-    }
-
-    async fn a_widget_that_is_turned_off_takes_no_message(database: TestDatabase) {
+    async fn a_token_opens_a_session_that_its_widget_may_no_longer_serve(database: TestDatabase) {
         let store = database.open().await;
         let shop = furnished(&store, 100).await;
         let id = open(&shop, T0).await;
-        set(&shop, WidgetSettings { origins: vec!["https://b.example".to_owned()], ..settings() }).await;
-        assert_eq!(take(&shop, message(id, None, "Hello?", after(1))).await, ChatTaken::Refused);
-        set(&shop, WidgetSettings { enabled: false, ..settings() }).await;
-        assert_eq!(take(&shop, message(id, None, "Hello?", after(1))).await, ChatTaken::Refused);
         let digest = id.uuid().as_bytes().to_vec();
-        let view = store.chat(id, digest.clone()).await.unwrap().unwrap();
-        assert!(!view.is_served && view.session.is_open);
-        set(&shop, settings()).await;
-        assert!(store.chat(id, digest).await.unwrap().unwrap().is_served);
+        assert!(store.chat(id, digest.clone()).await.unwrap().unwrap().is_served);
+        let elsewhere = vec!["https://b.example".to_owned()];
+        for less in [WidgetSettings { origins: elsewhere, ..settings() }, WidgetSettings { enabled: false, ..settings() }] {
+            set(&shop, less).await;
+            let view = store.chat(id, digest.clone()).await.unwrap().unwrap();
+            assert!(!view.is_served && view.session.is_open);
+        }
         assert!(store.chat(id, vec![0; 32]).await.unwrap().is_none(), "another token");
-        exchange(&shop, id, after(2)).await;
     }
 
     async fn a_silent_conversation_ends_when_it_fell_silent(database: TestDatabase) {
@@ -461,15 +425,15 @@ contract! {
         let dead = store.close_chat(id, ending).await.unwrap().unwrap();
         assert_eq!(store.renew_chat(id, answering).await.unwrap(), Fenced::Lost);
         let living = ending.node;
-        let taken = store.take_closing_chats(living, after(4), 10).await.unwrap();
+        let taken = store.claim_closing_chats(living, after(4), 10).await.unwrap();
         assert_eq!(taken.len(), 0, "its owner is at it");
         let now = pass(&store, 46);
-        let taken = store.take_closing_chats(mint(now), now, 10).await.unwrap();
+        let taken = store.claim_closing_chats(mint(now), now, 10).await.unwrap();
         assert_eq!(taken.len(), 1);
         assert!(!store.settle_chat(id, dead.claim, String::new(), now).await.unwrap());
         assert!(store.settle_chat(id, taken[0].claim, String::new(), now).await.unwrap());
         assert!(!store.settle_chat(id, taken[0].claim, String::new(), now).await.unwrap());
-        assert_eq!(store.take_closing_chats(mint(now), now, 10).await.unwrap().len(), 0);
+        assert_eq!(store.claim_closing_chats(mint(now), now, 10).await.unwrap().len(), 0);
         assert_eq!(shop.wallet().await, (99, 0));
         assert_books(&shop).await;
     }

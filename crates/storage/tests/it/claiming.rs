@@ -10,7 +10,7 @@ use offhook_storage::{Fenced, NewTurn, Store, mint};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::it::shop::{
-    CANCELLED, MINUTE, Shop, T0, after, end, node, pass, race, settlement, turn,
+    CANCELLED, MINUTE, Shop, T0, after, end, node, pass, race, settlement, top_up, turn,
 };
 
 contract! {
@@ -492,7 +492,7 @@ mod only_postgres {
              UPDATE wallets SET reserved = reserved - 10 WHERE account_id = {account}"
         ))
         .await;
-        let topping = tokio::spawn(async move { store.top_up(id, 5, T0).await.unwrap() });
+        let topping = tokio::spawn(async move { top_up(&store, id, 5).await });
         let waiting =
             "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
         while watch.count(waiting).await < 1 {

@@ -7,7 +7,7 @@ use offhook_storage::{CallEnd, DeliveryFilter, Settlement, Store};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::it::raw::Raw;
-use crate::it::shop::{Shop, T0, after, end, node, race, settlement, turn};
+use crate::it::shop::{Shop, after, end, node, race, settlement, top_up, turn};
 
 contract! {
     async fn turns_are_numbered_in_order_and_tools_do_not_count_as_messages(store: Store) {
@@ -134,10 +134,10 @@ contract! {
         let budget = "SELECT CAST(spent AS TEXT) || ' ' || CAST(reserved AS TEXT) AS line FROM key_budgets";
         assert_eq!(raw.line(budget).await, "0 10");
         let claim = shop.claim_at(5, node(), crate::it::shop::T0).await[0].claim_id.unwrap();
-        assert!(store.top_up(id, 5, T0).await.unwrap());
+        assert!(top_up(&store, id, 5).await);
         assert_eq!(raw.line(budget).await, "0 15");
-        assert!(!store.top_up(id, 86, T0).await.unwrap(), "beyond the key's budget");
-        assert!(!store.top_up(id, 2_000, T0).await.unwrap(), "beyond the wallet");
+        assert!(!top_up(&store, id, 86).await, "beyond the key's budget");
+        assert!(!top_up(&store, id, 2_000).await, "beyond the wallet");
         assert_eq!(raw.line(budget).await, "0 15");
         assert_eq!(shop.wallet().await, (1_000, 15));
 
@@ -149,7 +149,7 @@ contract! {
             .unwrap();
         assert_eq!(raw.line(budget).await, "12 0");
         assert_eq!(shop.wallet().await, (988, 0));
-        assert!(!store.top_up(id, 1, T0).await.unwrap(), "a settled call holds nothing more");
+        assert!(!top_up(&store, id, 1).await, "a settled call holds nothing more");
         assert_eq!(shop.wallet().await, (988, 0));
     }
 

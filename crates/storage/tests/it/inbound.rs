@@ -1,9 +1,8 @@
 //! Incoming calls: stored in one transaction, and ended by other processes if their owner died.
 
-use offhook_domain::{AgentStatus, CallState, Channel, E164, NodeId, NumberProvider, Price};
+use offhook_domain::{CallState, Channel, E164, NumberProvider};
 use offhook_storage::{
-    AgentChange, AgentRef, ConversationFilter, Fenced, Lines, NewInboundCall, PhoneNumber, Store,
-    Taken, mint,
+    AgentRef, ConversationFilter, Fenced, Lines, NewConversation, PhoneNumber, Store, mint,
 };
 use offhook_testkit::contract;
 
@@ -30,21 +29,12 @@ async fn number(shop: &Shop, text: &str, provider: NumberProvider, assigned: boo
     assert_eq!(add_number(&shop.store, number.clone()).await, number);
 }
 
-fn call(shop: &Shop, from: Option<E164>, node: NodeId) -> NewInboundCall {
-    NewInboundCall {
-        id: mint(T0),
-        account_id: shop.account,
-        agent_id: shop.agent,
-        agent_version: 1,
+fn call(shop: &Shop, from: Option<E164>) -> NewConversation {
+    NewConversation {
         from,
-        to: phone(OURS),
-        price: Price::from_millicredits_per_minute(1_000),
-        reserve: 10,
+        to: Some(phone(OURS)),
         dialog: Some(DIALOG.to_owned()),
-        at: T0,
-        steady: T0,
-        node,
-        live_calls: 5,
+        ..shop.beginning(Channel::Phone, T0)
     }
 }
 
@@ -84,14 +74,14 @@ contract! {
     async fn a_call_is_written_claimed_and_held_credits_for(store: Store) {
         let shop = Shop::new(&store).await;
         let me = node();
-        let new = call(&shop, Some(phone(CUSTOMER)), me);
+        let new = call(&shop, Some(phone(CUSTOMER)));
         let id = new.id;
-        let Taken::Claimed(taken) = store.take_call(new).await.unwrap() else { panic!() };
+        let taken = shop.begin_spoken(new, (5, me)).await.unwrap();
         let row = shop.conversation(id).await;
         assert_eq!(format!("{row:?}"), format!("{taken:?}"));
         assert_eq!(
             (row.state, row.channel, row.key_id, row.node_id, row.metadata.as_str()),
-            (CallState::Dialing, Some(Channel::Phone), None, Some(me), "{}")
+            (CallState::Dialing, Some(Channel::Phone), None, Some(me), r#"{"page": 1.50}"#)
         );
         assert_eq!(row.agent_ref, shop.agent.to_string());
         assert_eq!(row.from_number.clone(), Some(phone(CUSTOMER)));
@@ -125,25 +115,8 @@ contract! {
 
     async fn nothing_is_written_of_a_call_that_is_not_taken(store: Store) {
         let shop = Shop::with_credits(&store, 15).await;
-        let first = store.take_call(call(&shop, None, node())).await.unwrap();
-        assert!(matches!(first, Taken::Claimed(_)), "{first:?}");
-        let second = store.take_call(call(&shop, None, node())).await.unwrap();
-        assert!(matches!(second, Taken::WalletTooLow), "{second:?}");
-        let limited = NewInboundCall { live_calls: 1, reserve: 0, ..call(&shop, None, node()) };
-        let third = store.take_call(limited).await.unwrap();
-        assert!(matches!(third, Taken::LinesBusy), "{third:?}");
-        let pause = AgentChange {
-            head_version: 1,
-            name: None,
-            language: None,
-            status: Some((AgentStatus::Active, AgentStatus::Paused)),
-            config: None,
-            at: after(1),
-        };
-        store.change_agent(shop.account, shop.agent, pause).await.unwrap().unwrap();
-        let fourth = NewInboundCall { reserve: 0, ..call(&shop, None, node()) };
-        let fourth = store.take_call(fourth).await.unwrap();
-        assert!(matches!(fourth, Taken::AgentUnavailable), "{fourth:?}");
+        assert!(shop.begin_spoken(call(&shop, None), (5, node())).await.is_some());
+        assert!(shop.begin_spoken(call(&shop, None), (5, node())).await.is_none(), "the wallet");
         assert_eq!(shop.every(&ConversationFilter::default(), 10).await.len(), 1);
         assert_eq!(shop.wallet().await, (15, 10));
     }
@@ -151,21 +124,21 @@ contract! {
     async fn calls_that_come_together_are_counted_one_after_the_other(store: Store) {
         let shop = Shop::new(&store).await;
         let taken = race(8, |_| {
-            let (store, call) = (store.clone(), call(&shop, None, node()));
-            async move { store.take_call(NewInboundCall { live_calls: 3, ..call }).await.unwrap() }
+            let (shop, call) = (shop.clone(), call(&shop, None));
+            async move { shop.begin_spoken(call, (3, node())).await }
         });
-        let claimed = taken.await.into_iter().filter(|taken| matches!(taken, Taken::Claimed(_)));
-        assert_eq!(claimed.count(), 3);
+        assert_eq!(taken.await.into_iter().flatten().count(), 3);
         assert_eq!(store.live_calls(shop.account).await.unwrap(), 3);
     }
 
     async fn calls_that_came_in_are_found_by_either_number(store: Store) {
         let shop = Shop::new(&store).await;
-        let known = call(&shop, Some(phone(CUSTOMER)), node());
-        let withheld = call(&shop, None, node());
+        let known = call(&shop, Some(phone(CUSTOMER)));
+        let withheld = call(&shop, None);
         let (known_id, withheld_id) = (known.id, withheld.id);
-        store.take_call(known).await.unwrap();
-        store.take_call(withheld).await.unwrap();
+        for call in [known, withheld] {
+            shop.begin_spoken(call, (5, node())).await.unwrap();
+        }
         let placed = shop.place(T0).await;
         let by = async |number: &str| {
             let filter = ConversationFilter {

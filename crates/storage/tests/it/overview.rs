@@ -1,10 +1,7 @@
 //! The queries of an account's overview, and its members' own chats.
 
-use offhook_domain::{CallState, Channel, ConversationId, Price, TerminationReason};
-use offhook_storage::{
-    CallLatency, ChatAnswered, ChatEnding, ChatOpened, ChatTaken, NewChat, NewChatMessage, NewTurn,
-    Store, UsageHour, mint,
-};
+use offhook_domain::{CallState, Channel, TerminationReason};
+use offhook_storage::{CallLatency, ChatEnding, Store, UsageHour};
 use offhook_testkit::contract;
 
 use crate::it::billing::assert_books;
@@ -17,23 +14,6 @@ fn hour(calls: i64, failed: i64, at: u64) -> UsageHour {
         hour: UsageHour::of(after(at)),
         calls,
         failed,
-    }
-}
-
-fn chat(shop: &Shop) -> NewChat {
-    let id: ConversationId = mint(T0);
-    NewChat {
-        id,
-        account_id: shop.account,
-        agent_id: shop.agent,
-        agent_version: 1,
-        metadata: "{}".to_owned(),
-        price: Price::from_millicredits_per_minute(4_000),
-        origin: String::new(),
-        token_digest: id.uuid().as_bytes().to_vec(),
-        token_expires_at: after(14_400),
-        first_message: None,
-        at: T0,
     }
 }
 
@@ -96,49 +76,18 @@ contract! {
     }
 
     async fn a_members_chat_needs_no_widget_and_is_held_and_paid_as_any(store: Store) {
-        let shop = Shop::with_credits(&store, 2).await;
-        let new = chat(&shop);
+        let shop = Shop::with_credits(&store, 10).await;
+        let new = shop.beginning(Channel::Chat, T0);
         let id = new.id;
-        assert_eq!(store.open_member_chat(new, T0).await.unwrap(), ChatOpened::Opened);
-        assert_eq!(shop.wallet().await, (2, 1));
+        assert!(shop.begin_text(new, "").await);
+        assert_eq!(shop.wallet().await, (10, 10));
         let row = shop.conversation(id).await;
         assert_eq!((row.channel, row.voice, row.state), (Some(Channel::Chat), false, CallState::Live));
-        for second in 1..=2 {
-            let message = NewChatMessage {
-                conversation: id,
-                message_id: None,
-                digest: vec![1],
-                text: "Hello?".to_owned(),
-                node: node(),
-                at: after(second),
-            };
-            let taken = store.take_chat_message(message).await.unwrap();
-            let ChatTaken::Taken { claim, .. } = taken else { panic!("{taken:?}") };
-            let answer = ChatAnswered {
-                turns: vec![NewTurn { started_at: after(second), ..turn("agent", "Yes.") }],
-                last: None,
-                is_charged: true,
-                is_final: true,
-                at: after(second),
-            };
-            assert!(store.finish_chat_answer(id, claim, answer).await.unwrap().is_some());
-            assert_books(&shop).await;
-        }
-        let more = NewChatMessage {
-            conversation: id,
-            message_id: None,
-            digest: vec![1],
-            text: "And now?".to_owned(),
-            node: node(),
-            at: after(3),
-        };
-        assert_eq!(store.take_chat_message(more).await.unwrap(), ChatTaken::WalletTooLow);
-        let view = store.member_chat(shop.account, id).await.unwrap().unwrap();
+        let view = store.account_chat(shop.account, id, "").await.unwrap().unwrap();
         assert!(view.session.is_open && view.session.is_of_member());
-        assert_eq!(view.session.answers, 2);
         let other = Shop::new(&store).await;
-        assert!(store.member_chat(other.account, id).await.unwrap().is_none(), "another account's");
-        assert!(store.member_agent(other.account, shop.agent).await.unwrap().is_none());
+        assert!(store.account_chat(other.account, id, "").await.unwrap().is_none(), "another account's");
+        assert!(!shop.begin_text(shop.beginning(Channel::Chat, T0), "").await, "the wallet");
         let ending = ChatEnding {
             reason: TerminationReason::CustomerHangup,
             node: node(),
@@ -147,8 +96,7 @@ contract! {
         };
         let closing = store.close_chat(id, ending).await.unwrap().unwrap();
         assert!(store.settle_chat(id, closing.claim, String::new(), after(5)).await.unwrap());
-        assert_eq!(shop.wallet().await, (0, 0));
+        assert_eq!(shop.wallet().await, (10, 0));
         assert_books(&shop).await;
-        assert_eq!(store.open_member_chat(chat(&shop), T0).await.unwrap(), ChatOpened::WalletTooLow);
     }
 }

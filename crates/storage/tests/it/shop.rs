@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use offhook_domain::{
-    AccountId, AgentId, AgentStatus, CallOutcome, CallState, ClaimId, ConversationId, Credits,
-    E164, EndpointId, EventType, FailureReason, KeyId, NodeId, Plan, Price, Runtime, Scopes,
-    TerminationReason, Timestamp,
+    AccountId, AgentId, AgentStatus, CallOutcome, CallState, Channel, ClaimId, ConversationId,
+    Credits, E164, EndpointId, EventType, FailureReason, KeyId, NodeId, Plan, Price, Runtime,
+    Scopes, TerminationReason, Timestamp,
 };
 use offhook_storage::{
     Account, Agent, ApiKey, CallEnd, Conversation, ConversationFilter, ConversationView, Endpoint,
-    EndpointStatus, Fenced, IdempotencyClaim, NewAgent, NewApiKey, NewCall, NewEvent,
-    NewLedgerEntry, NewTurn, PageKey, PhoneNumber, Placed, Settlement, Store, StoreError,
-    StoredAnswer, Tx, Wallet, mint,
+    EndpointStatus, Fenced, IdempotencyClaim, NewAgent, NewApiKey, NewCall, NewChatSession,
+    NewConversation, NewEvent, NewLedgerEntry, NewTurn, PageKey, PhoneNumber, Placed, Settlement,
+    Store, StoreError, StoredAnswer, Tx, Wallet, mint,
 };
 use offhook_testkit::ManualClock;
 
@@ -62,6 +62,19 @@ pub(crate) async fn add_number(store: &Store, number: PhoneNumber) -> PhoneNumbe
         })
     });
     add.await
+}
+
+/// Reserves more credits for a call; `false` if wallet or budget cannot cover them.
+pub(crate) async fn top_up(store: &Store, id: ConversationId, credits: Credits) -> bool {
+    let reserved = store.transaction(move |mut tx| {
+        Box::pin(async move {
+            match tx.reserve_more(id, credits, T0).await? {
+                true => Ok(()),
+                false => Err(refused()),
+            }
+        })
+    });
+    reserved.await.is_ok()
 }
 
 /// The results of `many` concurrent attempts.
@@ -228,6 +241,65 @@ impl Shop {
         (id, claim)
     }
 
+    /// A conversation to begin, for ten credits at a credit per minute.
+    pub(crate) fn beginning(&self, channel: Channel, at: Timestamp) -> NewConversation {
+        NewConversation {
+            id: mint(at),
+            account_id: self.account,
+            agent_id: self.agent,
+            agent_version: 1,
+            channel,
+            from: None,
+            to: None,
+            metadata: r#"{"page": 1.50}"#.to_owned(),
+            price: Price::from_millicredits_per_minute(1_000),
+            reserve: 10,
+            dialog: None,
+            at,
+            steady: at,
+        }
+    }
+
+    /// Begins a spoken conversation, as one of `live_calls` at most.
+    pub(crate) async fn begin_spoken(
+        &self,
+        new: NewConversation,
+        (live_calls, node): (i64, NodeId),
+    ) -> Option<Conversation> {
+        let begun = self.store.transaction(move |mut tx| {
+            Box::pin(async move {
+                let now = tx.lease_clock().await?;
+                let live = tx.lock_live_calls(new.account_id).await?;
+                if live >= live_calls || !tx.begin(&new).await? {
+                    return Err(refused());
+                }
+                let claim = (new.id, offhook_storage::mint(new.at));
+                tx.claim_begun(claim, (new.at, now), node).await
+            })
+        });
+        begun.await.ok()
+    }
+
+    /// Begins a text conversation with a session of this origin, whose token's digest is the conversation's id.
+    pub(crate) async fn begin_text(&self, new: NewConversation, origin: &str) -> bool {
+        let session = NewChatSession {
+            origin: origin.to_owned(),
+            token_digest: new.id.uuid().as_bytes().to_vec(),
+            token_expires_at: after(14_400),
+            held_day: new.at.utc_day(),
+            first_message: Some("Hi.".to_owned()),
+        };
+        let begun = self.store.transaction(move |mut tx| {
+            Box::pin(async move {
+                match tx.begin(&new).await? {
+                    true => tx.open_session(&new, session).await,
+                    false => Err(refused()),
+                }
+            })
+        });
+        begun.await.is_ok()
+    }
+
     pub(crate) async fn conversation(&self, id: ConversationId) -> Conversation {
         let view = self.store.conversation(self.account, id, None).await;
         view.unwrap().unwrap().conversation
@@ -292,6 +364,11 @@ impl Shop {
         let ids = rows.into_iter().map(|row| row.id).collect();
         (ids, last.filter(|_| more))
     }
+}
+
+/// An error that rolls a transaction back.
+fn refused() -> StoreError {
+    StoreError::Internal("refused".to_owned())
 }
 
 pub(crate) fn new_key(account: AccountId, id: KeyId) -> NewApiKey {

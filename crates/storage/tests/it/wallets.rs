@@ -12,7 +12,7 @@ use proptest::test_runner::TestRunner;
 
 use crate::it::billing::{assert_books, audited};
 use crate::it::raw::Raw;
-use crate::it::shop::{CANCELLED, Shop, T0, after, end, entry, node, race, settlement};
+use crate::it::shop::{CANCELLED, Shop, T0, after, end, entry, node, race, settlement, top_up};
 
 /// A step in an account's life.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ async fn take(shop: &Shop, calls: &mut Calls, step: Step) {
         }
         Step::TopUp(credits) => {
             if let Some((id, _, held)) = calls.owned.front_mut()
-                && store.top_up(*id, credits, T0).await.unwrap()
+                && top_up(&store, *id, credits).await
             {
                 *held += credits;
             }
@@ -206,7 +206,7 @@ contract! {
                         // Tops up while the call is being settled.
                         let topping = tokio::spawn({
                             let store = store.clone();
-                            async move { store.top_up(id, 1, T0).await.unwrap() }
+                            async move { top_up(&store, id, 1).await }
                         });
                         store.close_call(id, claim, end()).await.unwrap();
                         let settled = settlement(CallState::Completed, 0);

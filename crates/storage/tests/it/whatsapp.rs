@@ -1,14 +1,14 @@
 //! Messages on WhatsApp: stored once, answered under a claim, sent at most once.
 
-use offhook_domain::{ConversationId, NodeId, Price, SentStatus, Timestamp, WhatsAppThreadId};
+use offhook_domain::{Channel, ConversationId, NodeId, SentStatus, Timestamp, WhatsAppThreadId};
 use offhook_storage::{
-    ChatOpened, Fenced, NewChat, NewWhatsAppMessage, Store, WHATSAPP_ORIGIN, WhatsAppHold,
-    WhatsAppOutcome, WhatsAppOutgoing, WhatsAppRemark, WhatsAppStep, WhatsAppTimes, mint,
+    Fenced, NewConversation, NewWhatsAppMessage, Store, WHATSAPP_ORIGIN, WhatsAppClaim,
+    WhatsAppOutcome, WhatsAppOutgoing, WhatsAppRemark, WhatsAppStep, WhatsAppTimes,
 };
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::it::raw::Raw;
-use crate::it::shop::{CUSTOMER, OURS, Shop, T0, after, pass, phone};
+use crate::it::shop::{CUSTOMER, OURS, Shop, T0, after, pass, phone, within};
 
 const ID: &str = "106540352242922";
 
@@ -50,66 +50,65 @@ async fn due(store: &Store, node: NodeId, at: Timestamp) -> Vec<WhatsAppThreadId
     store.due_whatsapp(node, at, true, 10).await.unwrap()
 }
 
-async fn claimed(store: &Store, node: NodeId, at: Timestamp) -> WhatsAppHold {
+async fn claimed(store: &Store, node: NodeId, at: Timestamp) -> WhatsAppClaim {
     let thread = due(store, node, at).await.remove(0);
     let claim = store
-        .take_whatsapp(thread, node, at, true)
+        .claim_whatsapp(thread, node, at, true)
         .await
         .unwrap()
         .unwrap();
-    WhatsAppHold { thread, claim }
+    WhatsAppClaim { thread, claim }
 }
 
-async fn waiting(store: &Store, hold: WhatsAppHold, at: Timestamp) -> String {
+async fn waiting(store: &Store, hold: WhatsAppClaim, at: Timestamp) -> String {
     match store.next_whatsapp(hold, times(at)).await.unwrap() {
         WhatsAppStep::Answer(_, message) => message.wamid,
         _ => panic!("nothing waits to be answered"),
     }
 }
 
-async fn queued(store: &Store, hold: WhatsAppHold, at: Timestamp) -> WhatsAppOutgoing {
+async fn queued(store: &Store, hold: WhatsAppClaim, at: Timestamp) -> WhatsAppOutgoing {
     match store.next_whatsapp(hold, times(at)).await.unwrap() {
         WhatsAppStep::Send(_, outgoing) => outgoing,
         _ => panic!("nothing waits to be sent"),
     }
 }
 
-async fn rests(store: &Store, hold: WhatsAppHold, at: Timestamp) -> bool {
+async fn rests(store: &Store, hold: WhatsAppClaim, at: Timestamp) -> bool {
     matches!(
         store.next_whatsapp(hold, times(at)).await.unwrap(),
         WhatsAppStep::Rest
     )
 }
 
-async fn open(shop: &Shop, hold: WhatsAppHold, at: Timestamp) -> ConversationId {
-    let id: ConversationId = mint(at);
-    let chat = NewChat {
-        id,
-        account_id: shop.account,
-        agent_id: shop.agent,
-        agent_version: 1,
-        metadata: "{}".to_owned(),
-        price: Price::from_millicredits_per_minute(4_000),
-        origin: WHATSAPP_ORIGIN.to_owned(),
-        token_digest: vec![7; 32],
-        token_expires_at: at,
-        first_message: None,
-        at,
+async fn open(shop: &Shop, hold: WhatsAppClaim, at: Timestamp) -> ConversationId {
+    let new = NewConversation {
+        from: Some(phone(CUSTOMER)),
+        to: Some(phone(OURS)),
+        reserve: 1,
+        ..shop.beginning(Channel::Whatsapp, at)
     };
-    let opened = shop.store.open_whatsapp(hold, chat, at).await.unwrap();
-    assert_eq!(opened, Some(ChatOpened::Opened));
+    let id = new.id;
+    assert!(shop.begin_text(new, WHATSAPP_ORIGIN).await);
+    within(&shop.store, move |mut tx| {
+        Box::pin(async move {
+            let thread = tx.lock_whatsapp(hold).await?.unwrap();
+            tx.set_whatsapp_conversation(thread.id, id).await
+        })
+    })
+    .await;
     id
 }
 
 /// A claimed thread with a reply of two parts to send.
-async fn answered(shop: &Shop, at: Timestamp) -> (WhatsAppHold, ConversationId) {
+async fn answered(shop: &Shop, at: Timestamp) -> (WhatsAppClaim, ConversationId) {
     let store = &shop.store;
     receive(shop, "m1", at).await;
     let hold = claimed(store, here(), at).await;
     let wamid = waiting(store, hold, at).await;
     let conversation = open(shop, hold, at).await;
     let parts = vec!["One.".to_owned(), "Two.".to_owned()];
-    let done = store.answered_whatsapp(hold, conversation, wamid, parts, times(at));
+    let done = store.queue_whatsapp_answer(hold, conversation, wamid, parts, times(at));
     assert_eq!(done.await.unwrap(), Fenced::Done);
     (hold, conversation)
 }
@@ -144,7 +143,7 @@ contract! {
         store.drop_whatsapp(hold, "early".to_owned(), None, after(10)).await.unwrap();
         assert_eq!(waiting(&store, hold, after(10)).await, "late");
         // A postponed message becomes due at its time, and not before.
-        store.put_off_whatsapp(hold, "late".to_owned(), after(30), true).await.unwrap();
+        store.postpone_whatsapp(hold, "late".to_owned(), after(30), true).await.unwrap();
         assert!(rests(&store, hold, after(11)).await);
         assert_eq!(store.release_whatsapp(hold).await.unwrap(), Fenced::Done);
         assert_eq!(store.release_whatsapp(hold).await.unwrap(), Fenced::Lost, "given back");
@@ -159,8 +158,8 @@ contract! {
         let (hold, conversation) = answered(&shop, T0).await;
         let first = queued(&store, hold, T0).await;
         assert_eq!(first.content.as_deref(), Some("One."));
-        assert_eq!(store.begin_whatsapp(hold, first.id, T0).await.unwrap(), Fenced::Done);
-        assert_eq!(store.begin_whatsapp(hold, first.id, T0).await.unwrap(), Fenced::Lost, "once");
+        assert_eq!(store.begin_sending_whatsapp(hold, first.id, T0).await.unwrap(), Fenced::Done);
+        assert_eq!(store.begin_sending_whatsapp(hold, first.id, T0).await.unwrap(), Fenced::Lost, "once");
         // The process dies; another one takes over when the lease has expired, on SQLite at once.
         let now = pass(&store, 60);
         let taken = claimed(&store, there(), now).await;
@@ -171,9 +170,9 @@ contract! {
         assert_eq!(statuses(&shop, conversation).await, [SentStatus::Unknown, SentStatus::Queued]);
         assert_eq!(notes(&store, conversation).await.len(), 1);
         // The sender survived after all: its result counts, but does not queue the message again.
-        store.ended_whatsapp(first.id, WhatsAppOutcome::Later(now), now).await.unwrap();
+        store.record_whatsapp_outcome(first.id, WhatsAppOutcome::Later(now), now).await.unwrap();
         assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Unknown);
-        store.ended_whatsapp(first.id, WhatsAppOutcome::Accepted("out1".to_owned()), now).await.unwrap();
+        store.record_whatsapp_outcome(first.id, WhatsAppOutcome::Accepted("out1".to_owned()), now).await.unwrap();
         assert_eq!(statuses(&shop, conversation).await[0], SentStatus::Accepted);
         let notes = notes(&store, conversation).await;
         assert!(notes.len() == 2 && notes[1].contains("WhatsApp did take"), "{notes:?}");
@@ -186,10 +185,10 @@ contract! {
         let left = claimed(&store, here(), T0).await;
         let now = pass(&store, 20);
         assert_eq!(due(&store, here(), now).await, [], "a lease has 45 s");
-        assert_eq!(store.take_whatsapp(left.thread, here(), now, true).await.unwrap(), None);
+        assert_eq!(store.claim_whatsapp(left.thread, here(), now, true).await.unwrap(), None);
         let now = pass(&store, 46);
         assert_eq!(store.due_whatsapp(here(), now, false, 10).await.unwrap(), [], "who may not judge");
-        assert_eq!(store.take_whatsapp(left.thread, here(), now, false).await.unwrap(), None);
+        assert_eq!(store.claim_whatsapp(left.thread, here(), now, false).await.unwrap(), None);
         let taken = claimed(&store, here(), now).await;
         assert_eq!(taken.thread, left.thread);
         assert!(matches!(store.next_whatsapp(left, times(now)).await.unwrap(), WhatsAppStep::Lost));
@@ -210,8 +209,8 @@ contract! {
         assert_eq!(number(&call.to_number).as_deref(), Some(OURS));
         assert_eq!(number(&call.customer_phone).as_deref(), Some(CUSTOMER));
         assert_eq!(call.channel, Some(offhook_domain::Channel::Whatsapp));
-        assert!(store.whatsapp_chat(shop.account, id).await.unwrap().is_some());
-        assert!(store.member_chat(shop.account, id).await.unwrap().is_none(), "no member writes in it");
+        assert!(store.account_chat(shop.account, id, WHATSAPP_ORIGIN).await.unwrap().is_some());
+        assert!(store.account_chat(shop.account, id, "").await.unwrap().is_none(), "no member writes in it");
         let remark = WhatsAppRemark { customer: "[image]".to_owned(), agent: vec!["Only text.".to_owned()], note: None };
         let written = store.remark_on_whatsapp(hold, id, "m1".to_owned(), remark, times(after(1)));
         assert_eq!(written.await.unwrap(), Some(true));
@@ -228,7 +227,7 @@ contract! {
         let (hold, conversation) = answered(&shop, T0).await;
         receive(&shop, "m2", after(1)).await;
         store.release_whatsapp(hold).await.unwrap();
-        assert!(!store.forget_whatsapp(after(1_000), 10).await.unwrap());
+        assert!(!store.delete_old_whatsapp(after(1_000), 10).await.unwrap());
         let mut raw = Raw::open(&database).await;
         assert_eq!(raw.count("whatsapp_received").await, 1, "m2 waits");
         assert_eq!(raw.count("whatsapp_threads").await, 1);
@@ -236,7 +235,7 @@ contract! {
         store.hold_restored(after(2)).await.unwrap();
         assert_eq!(due(&store, here(), after(9_999)).await, []);
         assert_eq!(statuses(&shop, conversation).await, [SentStatus::Unknown, SentStatus::Unknown]);
-        store.forget_whatsapp(after(1_000), 10).await.unwrap();
+        store.delete_old_whatsapp(after(1_000), 10).await.unwrap();
         assert_eq!(raw.count("whatsapp_received").await, 0);
         assert_eq!(raw.count("whatsapp_threads").await, 0);
     }

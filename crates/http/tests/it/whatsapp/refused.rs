@@ -209,7 +209,7 @@ contract! {
         shop.taken(1).await;
         app.clock.advance(9 * 24 * HOUR);
         let before = app.clock.now().minus(8 * 24 * HOUR);
-        assert!(must(app.services.store().forget_whatsapp(before, 1).await), "it is forgotten");
+        assert!(must(app.services.store().delete_old_whatsapp(before, 1).await), "it is forgotten");
         // The window is open again.
         shop.says("wamid.2", "Hello").await;
         shop.taken(2).await;
