@@ -95,21 +95,16 @@ impl Store {
         limit: i64,
     ) -> Answer<'_, Option<Vec<Recipient>>> {
         read!(self, |conn| {
-            if find(conn, account, id).await?.is_none() {
-                return Ok(None);
-            }
+            ensure!(find(conn, account, id).await?.is_some(), None);
             let mut query = recipients::table
                 .filter(recipients::batch_id.eq(V(id)))
                 .order(recipients::place)
                 .limit(limit + 1)
                 .select(Recipient::as_select())
                 .into_boxed::<Db>();
-            if let Some(status) = status {
-                query = query.filter(recipients::status.eq(V(status)));
-            }
-            if let Some(after) = after {
-                query = query.filter(recipients::place.gt(after));
-            }
+            query = query
+                .when(status, |status| recipients::status.eq(V(status)))
+                .when(after, |after| recipients::place.gt(after));
             Ok(Some(query.load(conn).await?))
         })
     }
@@ -122,16 +117,11 @@ impl Store {
         after: Option<PageKey<BatchId>>,
         limit: i64,
     ) -> Answer<'_, Vec<Batch>> {
-        read!(self, |conn| {
-            let mut query = page!(batches as Batch, account, after, limit);
-            if let Some(status) = filter.status {
-                query = query.filter(batches::status.eq(V(status)));
-            }
-            if let Some(agent) = filter.agent {
-                query = query.filter(batches::agent_id.eq(V(agent)));
-            }
-            Ok(query.load(conn).await?)
-        })
+        let mut query = page!(batches as Batch, account, after, limit);
+        query = query
+            .when(filter.status, |status| batches::status.eq(V(status)))
+            .when(filter.agent, |agent| batches::agent_id.eq(V(agent)));
+        query.read_all(self)
     }
 }
 
@@ -141,29 +131,19 @@ pub(crate) async fn pause_all(conn: &mut Conn) -> Result<usize> {
     let going_on = [Scheduled, Running, Paused].map(V);
     Ok(diesel::update(batches::table)
         .filter(batches::status.eq_any(going_on))
-        .set((
-            batches::status.eq(V(Paused)),
-            batches::paused_reason.eq(Some(PausedReason::Customer)),
-            batches::look_at.eq(V(NEVER)),
-        ))
+        .set(row! {
+            batches: status = Paused, paused_reason = PausedReason::Customer, look_at = NEVER
+        })
         .execute(conn)
         .await?)
 }
 
 async fn save(conn: &mut Conn, batch: &Batch, round_at: Option<Timestamp>) -> Result<()> {
     diesel::update(batches::table.find(V(batch.id)))
-        .set((
-            batches::key_id.eq(batch.key_id),
-            batches::status.eq(V(batch.status)),
-            batches::paused_reason.eq(batch.paused_reason),
-            batches::pending.eq(batch.pending),
-            batches::dialing.eq(batch.dialing),
-            batches::failed.eq(batch.failed),
-            batches::cancelled.eq(batch.cancelled),
-            batches::started_at.eq(batch.started_at),
-            batches::ended_at.eq(batch.ended_at),
-            batches::look_at.eq(V(round_at.unwrap_or(NEVER))),
-        ))
+        .set(row! {
+            batches of batch: key_id, status, paused_reason, pending, dialing, failed, cancelled,
+            started_at, ended_at, look_at = round_at.unwrap_or(NEVER)
+        })
         .run(conn)
         .await
 }
@@ -181,9 +161,7 @@ pub(crate) async fn call_ended(
         .select(tries::recipient_id)
         .found(conn)
         .await?;
-    let Some(recipient) = recipient else {
-        return Ok(());
-    };
+    let recipient = some_or!(recipient, ());
     let batch: BatchId = recipients::table
         .find(V(recipient))
         .select(recipients::batch_id)
@@ -205,10 +183,7 @@ pub(crate) async fn call_ended(
         .get_result(conn)
         .await?;
     diesel::update(recipients::table.find(V(recipient)))
-        .set((
-            recipients::status.eq(V(status)),
-            recipients::failure_reason.eq(reason),
-        ))
+        .set(row! { recipients: status, failure_reason = reason })
         .execute(conn)
         .await?;
     if counted.pending == 0 && counted.dialing == 0 && !counted.status.is_over() {

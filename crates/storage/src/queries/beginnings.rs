@@ -1,25 +1,13 @@
 //! How conversations that are answered here begin: limits, reserved credits, rows and claims. Lock order: the widget's
 //! row, the account's, the agent's, the wallet's.
 
-use std::time::Duration;
-
-use diesel::prelude::*;
-use offhook_boxed::boxed;
-use offhook_domain::{
-    AccountId, AgentId, AgentStatus, CallState, Channel, ClaimId, ConversationId, NodeId, Runtime,
-    Timestamp,
+use super::{
+    calls::{Row, queued},
+    chats, claims, moments,
+    wallets::{self, Draw, Reserve},
 };
-
-use super::calls::{Row, queued};
-use super::wallets::{self, Draw, Reserve};
-use super::{chats, claims, locks, moments};
-use crate::database::RunQueryDsl;
-use crate::schema::{chat_sessions as sessions, conversations as calls};
-use crate::sql::V;
-use crate::store::{lease, read};
-use crate::{
-    Conversation, NewChatSession, NewConversation, NewTurn, Result, Store, StoreError, Tx,
-};
+use crate::prelude::*;
+use crate::schema::chat_sessions as sessions;
 
 /// How long a commit with an unknown result may take to become visible.
 const VISIBLE_WITHIN: Duration = Duration::from_secs(1);
@@ -114,19 +102,11 @@ impl Tx<'_> {
             chats::append(self.0, new.id, first).await?;
         }
         diesel::insert_into(sessions::table)
-            .values((
-                sessions::conversation_id.eq(V(new.id)),
-                sessions::account_id.eq(V(new.account_id)),
-                sessions::agent_id.eq(V(new.agent_id)),
-                sessions::origin.eq(session.origin),
-                sessions::token_digest.eq(session.token_digest),
-                sessions::token_expires_at.eq(V(session.token_expires_at)),
-                sessions::is_open.eq(true),
-                sessions::is_settled.eq(false),
-                sessions::active_at.eq(V(new.at)),
-                sessions::held_day.eq(session.held_day),
-                sessions::answers.eq(0),
-            ))
+            .values(row! {
+                sessions of session: conversation_id = new.id, account_id = new.account_id,
+                agent_id = new.agent_id, origin, token_digest, token_expires_at, is_open = true,
+                is_settled = false, active_at = new.at, held_day, answers = 0
+            })
             .run(self.0)
             .await
     }

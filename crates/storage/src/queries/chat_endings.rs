@@ -1,19 +1,9 @@
 //! How text conversations end: closed under a claim, summarized, settled.
 
-use crate::database::RunQueryDsl;
-use crate::dialect::dialect;
-use crate::store::{Answer, lease, mint, read, write};
-use diesel::dsl::{not, sql};
-use diesel::prelude::*;
-use diesel::sql_types::Bool;
-use offhook_domain::{AgentId, CallState, ClaimId, ConversationId, EntryText, NodeId, Timestamp};
-
 use super::{analyses, chats, moments, usage, wallets, widgets};
-use crate::database::Conn;
+use crate::prelude::*;
 use crate::records::is_widget_origin;
-use crate::schema::{chat_sessions as sessions, conversations as calls};
-use crate::sql::V;
-use crate::{ChatEnding, ClosingChat, Conversation, Result, Store, UsageDay, Verdict};
+use crate::schema::chat_sessions as sessions;
 
 /// Unsettled conversations on WhatsApp, or all others: written out for the partial indexes.
 fn is_unsettled(on_whatsapp: bool) -> diesel::expression::SqlLiteral<Bool> {
@@ -31,17 +21,14 @@ impl Store {
         before: Timestamp,
         most: i64,
     ) -> Answer<'_, Vec<ConversationId>> {
-        read!(self, |conn| {
-            Ok(sessions::table
-                .filter(is_unsettled(on_whatsapp))
-                .filter(sessions::is_open)
-                .filter(sessions::active_at.lt(V(before)))
-                .order((sessions::active_at, sessions::conversation_id))
-                .limit(most)
-                .select(sessions::conversation_id)
-                .load(conn)
-                .await?)
-        })
+        sessions::table
+            .filter(is_unsettled(on_whatsapp))
+            .filter(sessions::is_open)
+            .filter(sessions::active_at.lt(V(before)))
+            .order((sessions::active_at, sessions::conversation_id))
+            .limit(most)
+            .select(sessions::conversation_id)
+            .read_all(self)
     }
 
     /// Closes an open text conversation, even if a worker is answering in it: `live → closing`. `None` if it is no
@@ -52,27 +39,22 @@ impl Store {
         ending: ChatEnding,
     ) -> Answer<'_, Option<ClosingChat>> {
         let offset = self.offset();
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
-            let Some(session) = chats::lock(conn, id).await? else {
-                return Ok(Verdict::Rollback(None));
-            };
+            let session = some_or!(chats::lock(conn, id).await?, Rollback(None));
             let is_idle = ending
                 .idle_before
                 .is_none_or(|before| session.active_at < before);
             if !session.is_open || !is_idle {
-                return Ok(Verdict::Rollback(None));
+                return Ok(Rollback(None));
             }
             chats::write_lost_tools(conn, &session, ending.at).await?;
             let claim: ClaimId = mint(ending.at);
             diesel::update(sessions::table.find(V(id)))
-                .set((
-                    sessions::is_open.eq(false),
-                    sessions::tools_at_work.eq(None::<String>),
-                    sessions::claim_id.eq(V(claim)),
-                    sessions::node_id.eq(V(ending.node)),
-                    sessions::lease_expires_at.eq(V(lease)),
-                ))
+                .set(row! {
+                    sessions: is_open = false, tools_at_work = NULL, claim_id = claim,
+                    node_id = ending.node, lease_expires_at = lease
+                })
                 .execute(conn)
                 .await?;
             let started_at: Timestamp = calls::table
@@ -85,13 +67,10 @@ impl Store {
                 None => ending.at.max(session.active_at),
             };
             let conversation: Conversation = diesel::update(calls::table.find(V(id)))
-                .set((
-                    calls::state.eq(V(CallState::Closing)),
-                    calls::termination_reason.eq(V(ending.reason)),
-                    calls::ended_at.eq(V(ended_at)),
-                    calls::duration_seconds.eq(ended_at.started_seconds_since(started_at)),
-                    calls::last_seq.eq(calls::last_seq + 1),
-                ))
+                .set(row! {
+                    calls: state = CallState::Closing, termination_reason = ending.reason, ended_at,
+                    duration_seconds = ended_at.started_seconds_since(started_at), last_seq += 1
+                })
                 .returning(Conversation::as_returning())
                 .get_result(conn)
                 .await?;
@@ -99,7 +78,7 @@ impl Store {
             moments::entered(conn, id, seq, CallState::Closing, ended_at).await?;
             let whose = (conversation.account_id, conversation.agent_id);
             analyses::order(conn, whose, id).await?;
-            Ok(Verdict::Commit(Some(ClosingChat {
+            Ok(Commit(Some(ClosingChat {
                 claim,
                 conversation,
             })))
@@ -115,7 +94,7 @@ impl Store {
         most: i64,
     ) -> Answer<'_, Vec<ClosingChat>> {
         let (offset, alone) = (self.offset(), self.is_embedded());
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let lease_now = dialect!(conn, lease_clock(offset))?;
             let times = (now, lease_now, lease_now.plus(lease()));
             let mut claimed = claim_lost(conn, false, node, times, alone, most).await?;
@@ -133,18 +112,16 @@ impl Store {
         summary: String,
         at: Timestamp,
     ) -> Answer<'_, bool> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let settled: Option<(AgentId, i32, i32, String)> =
                 diesel::update(sessions::table.find(V(id)))
                     .filter(sessions::claim_id.eq(V(claim)))
                     .filter(not(sessions::is_open))
                     .filter(not(sessions::is_settled))
-                    .set((
-                        sessions::is_settled.eq(true),
-                        sessions::claim_id.eq(None::<ClaimId>),
-                        sessions::node_id.eq(None::<NodeId>),
-                        sessions::lease_expires_at.eq(None::<Timestamp>),
-                    ))
+                    .set(row! {
+                        sessions: is_settled = true, claim_id = NULL, node_id = NULL,
+                        lease_expires_at = NULL
+                    })
                     .returning((
                         sessions::agent_id,
                         sessions::answers,
@@ -153,18 +130,14 @@ impl Store {
                     ))
                     .returned(conn)
                     .await?;
-            let Some((agent, answers, held_day, origin)) = settled else {
-                return Ok(Verdict::Rollback(false));
-            };
+            let (agent, answers, held_day, origin) = some_or!(settled, Rollback(false));
             let credits = chats::price(conn, id).await?.of_answers(i64::from(answers));
             let ended: Conversation = diesel::update(calls::table.find(V(id)))
-                .set((
-                    calls::state.eq(V(CallState::Completed)),
-                    calls::status.eq(V(CallState::Completed.list_status())),
-                    calls::summary.eq(&*moments::kept(&summary)),
-                    calls::credits.eq(credits),
-                    calls::last_seq.eq(calls::last_seq + 1),
-                ))
+                .set(row! {
+                    calls: state = CallState::Completed,
+                    status = CallState::Completed.list_status(),
+                    summary = &*moments::kept(&summary), credits, last_seq += 1
+                })
                 .returning(Conversation::as_returning())
                 .get_result(conn)
                 .await?;
@@ -186,7 +159,7 @@ impl Store {
                 credits,
             };
             usage::add(conn, ended.account_id, day).await?;
-            Ok(Verdict::Commit(true))
+            Ok(Commit(true))
         })
     }
 }
@@ -228,11 +201,7 @@ async fn claim_lost(
         }
         let claim: ClaimId = mint(now);
         diesel::update(sessions::table.find(V(id)))
-            .set((
-                sessions::claim_id.eq(V(claim)),
-                sessions::node_id.eq(V(node)),
-                sessions::lease_expires_at.eq(V(lease)),
-            ))
+            .set(row! { sessions: claim_id = claim, node_id = node, lease_expires_at = lease })
             .execute(conn)
             .await?;
         let conversation = calls::table

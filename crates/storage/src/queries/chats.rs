@@ -1,28 +1,12 @@
 //! Text conversations in progress: their messages and answers. The worker that answers has a claim, which fences its
 //! every step. Lock order: the session's row before all other rows of the conversation.
 
-use offhook_boxed::boxed;
-
-use crate::database::RunQueryDsl;
-use crate::dialect::dialect;
-use crate::store::{Answer, keep, lease, read, write};
-use diesel::prelude::*;
-use offhook_domain::{
-    AccountId, AgentId, CallState, ClaimId, ConversationId, Credits, Json, NodeId, Price, Timestamp,
+use super::{
+    wallets::{self, Reserve},
+    widgets,
 };
-use offhook_failpoints as failpoints;
-
-use super::wallets::{self, Reserve};
-use super::widgets;
-use crate::database::Conn;
-use crate::schema::{
-    chat_messages as messages, chat_sessions as sessions, conversations as calls, reservations,
-};
-use crate::sql::V;
-use crate::{
-    ChatAnswered, ChatHistory, ChatMessage, ChatSession, Fenced, NewChatMessage, NewTurn, Result,
-    Store, StoreError, Tx, Verdict, WidgetSettings,
-};
+use crate::prelude::*;
+use crate::schema::{chat_messages as messages, chat_sessions as sessions};
 
 /// Writes a turn of a live conversation whose session is locked. Returns its number, or `None` if the conversation is
 /// no longer live. A turn that exists already is not written again.
@@ -39,10 +23,7 @@ pub(super) async fn append(
     let counts = i32::from(turn.role != "tool");
     let seq: Option<i32> = diesel::update(calls::table.find(V(id)))
         .filter(calls::state.eq(V(CallState::Live)))
-        .set((
-            calls::last_seq.eq(calls::last_seq + 1),
-            calls::messages_count.eq(calls::messages_count + counts),
-        ))
+        .set(row! { calls: last_seq += 1, messages_count += counts })
         .returning(calls::last_seq)
         .returned(conn)
         .await?;
@@ -96,17 +77,13 @@ impl Tx<'_> {
     /// longer live.
     pub async fn write_chat_message(&mut self, new: &NewChatMessage) -> Result<Option<i32>> {
         let words = NewTurn::written("user", new.text.clone(), new.at);
-        let Some(seq) = append(self.0, new.conversation, words).await? else {
-            return Ok(None);
-        };
+        let seq = some_or!(append(self.0, new.conversation, words).await?, None);
         if let Some(key) = &new.message_id {
             diesel::insert_into(messages::table)
-                .values((
-                    messages::conversation_id.eq(V(new.conversation)),
-                    messages::message_id.eq(key),
-                    messages::digest.eq(&new.digest),
-                    messages::seq.eq(seq),
-                ))
+                .values(row! {
+                    messages: conversation_id = new.conversation, message_id = key,
+                    digest = &new.digest, seq
+                })
                 .execute(self.0)
                 .await?;
         }
@@ -122,14 +99,11 @@ impl Tx<'_> {
         held_day: i32,
     ) -> Result<()> {
         diesel::update(sessions::table.find(V(new.conversation)))
-            .set((
-                sessions::claim_id.eq(V(claim)),
-                sessions::node_id.eq(V(new.node)),
-                sessions::lease_expires_at.eq(V(lease_now.plus(lease()))),
-                sessions::active_at.eq(V(new.at)),
-                sessions::held_day.eq(held_day),
-                sessions::tools_at_work.eq(None::<String>),
-            ))
+            .set(row! {
+                sessions: claim_id = claim, node_id = new.node,
+                lease_expires_at = lease_now.plus(lease()), active_at = new.at, held_day,
+                tools_at_work = NULL
+            })
             .run(self.0)
             .await
     }
@@ -138,14 +112,11 @@ impl Tx<'_> {
 impl Store {
     /// The charged answers of a text conversation so far; `None` if the conversation is not the account's.
     pub fn chat_answers(&self, account: AccountId, id: ConversationId) -> Answer<'_, Option<i32>> {
-        read!(self, |conn| {
-            Ok(sessions::table
-                .find(V(id))
-                .filter(sessions::account_id.eq(V(account)))
-                .select(sessions::answers)
-                .found(conn)
-                .await?)
-        })
+        sessions::table
+            .find(V(id))
+            .filter(sessions::account_id.eq(V(account)))
+            .select(sessions::answers)
+            .read_first(self)
     }
 
     /// Whether a message with this id was answered in a text conversation, which the caller has looked up for its
@@ -188,7 +159,7 @@ impl Store {
         claim: ClaimId,
         turns: Vec<NewTurn>,
     ) -> Answer<'_, Fenced> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let mut is_written = set_tools(conn, id, claim, None).await? == Fenced::Done;
             for turn in turns {
                 is_written = is_written && append(conn, id, turn).await?.is_some();
@@ -218,7 +189,7 @@ impl Store {
         claim: ClaimId,
         answered: ChatAnswered,
     ) -> Answer<'_, Option<i32>> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let last = answer(conn, id, claim, answered).await?;
             failpoints::hit(failpoints::CHAT_BEFORE_COMMIT);
             Ok(Verdict::keep_if(last.is_some(), last))
@@ -238,11 +209,10 @@ async fn answer(
         .filter(sessions::claim_id.eq(V(claim)))
         .set((
             sessions::answers.eq(sessions::answers + i32::from(answered.is_charged)),
-            sessions::active_at.eq(V(answered.at)),
-            sessions::claim_id.eq(None::<ClaimId>),
-            sessions::node_id.eq(None::<NodeId>),
-            sessions::lease_expires_at.eq(None::<Timestamp>),
-            sessions::tools_at_work.eq(None::<String>),
+            row! {
+                sessions: active_at = answered.at, claim_id = NULL, node_id = NULL,
+                lease_expires_at = NULL, tools_at_work = NULL
+            },
         ))
         .changes(conn)
         .await?;
@@ -251,9 +221,7 @@ async fn answer(
         return is_over(conn, id, &answered).await;
     }
     for turn in answered.turns {
-        if append(conn, id, turn).await?.is_none() {
-            return Ok(None);
-        }
+        ensure!(append(conn, id, turn).await?.is_some(), None);
     }
     let last = last_moment(conn, id).await?;
     if answered.is_final {
@@ -273,9 +241,7 @@ async fn is_over(
     id: ConversationId,
     answered: &ChatAnswered,
 ) -> Result<Option<i32>> {
-    let Some(last) = answered.last else {
-        return Ok(None);
-    };
+    let last = some_or!(answered.last, None);
     let is_over = match answered.turns.last() {
         Some(turn) => super::moments::has(conn, id, last, turn.started_at).await?,
         // Nothing else has happened, and the session has no claim.
@@ -350,9 +316,7 @@ pub(super) async fn write_lost_tools(
     session: &ChatSession,
     at: Timestamp,
 ) -> Result<()> {
-    let Some(tools) = &session.tools_at_work else {
-        return Ok(());
-    };
+    let tools = some_or!(&session.tools_at_work, ());
     let corrupt = || StoreError::Corrupt("tools at work in a chat".to_owned());
     let tools = Json::parse(tools.as_bytes()).map_err(|_| corrupt())?;
     for text in tools.as_array().ok_or_else(corrupt)? {

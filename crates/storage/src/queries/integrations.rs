@@ -1,17 +1,8 @@
 //! Accounts' connections with their sealed tokens, and pending consents.
 
-use offhook_boxed::boxed;
-use std::time::Duration;
-
-use diesel::prelude::*;
-use offhook_domain::{AccountId, ClaimId, CredentialId, IntegrationStatus, Timestamp};
-
-use crate::database::{Conn, RunQueryDsl};
-use crate::dialect::{Lock as _, dialect};
+use crate::prelude::*;
 use crate::schema::{integration_connections as connections, integration_consents as consents};
-use crate::sql::V;
-use crate::store::{Answer, keep, mint, read};
-use crate::{Connection, NewConsent, Renewal, Result, Store, TokenTurn, ToolRow, queries};
+use crate::{Connection, queries};
 
 /// How long tokens rest after a failed renewal, by the clock for leases. In this time no worker requests new ones from
 /// the application.
@@ -21,13 +12,10 @@ const REST: Duration = Duration::from_secs(15);
 impl Store {
     /// All connections of the account, unordered: at most one row per toolkit of the catalog.
     pub fn connections(&self, account: AccountId) -> Answer<'_, Vec<Connection>> {
-        read!(self, |conn| {
-            Ok(connections::table
-                .filter(connections::account_id.eq(V(account)))
-                .select(Connection::as_select())
-                .load(conn)
-                .await?)
-        })
+        connections::table
+            .filter(connections::account_id.eq(V(account)))
+            .select(Connection::as_select())
+            .read_all(self)
     }
 
     pub fn connection(
@@ -35,13 +23,10 @@ impl Store {
         account: AccountId,
         toolkit: String,
     ) -> Answer<'_, Option<Connection>> {
-        read!(self, |conn| {
-            Ok(connections::table
-                .find((V(account), toolkit))
-                .select(Connection::as_select())
-                .found(conn)
-                .await?)
-        })
+        connections::table
+            .find((V(account), toolkit))
+            .select(Connection::as_select())
+            .read_first(self)
     }
 
     /// The tokens of a connection, in the form in which they were given. [`crate::StoreError::Corrupt`] if they cannot
@@ -59,16 +44,13 @@ impl Store {
         most: i64,
         now: Timestamp,
     ) -> Answer<'_, Vec<Connection>> {
-        read!(self, |conn| {
-            Ok(connections::table
-                .filter(connections::id.gt(V(after)))
-                .filter(connections::lapses_at.lt(V(now)))
-                .order(connections::id)
-                .limit(most)
-                .select(Connection::as_select())
-                .load(conn)
-                .await?)
-        })
+        connections::table
+            .filter(connections::id.gt(V(after)))
+            .filter(connections::lapses_at.lt(V(now)))
+            .order(connections::id)
+            .limit(most)
+            .select(Connection::as_select())
+            .read_all(self)
     }
 
     /// Connects a toolkit: stores its tokens in place of the account's previous ones, and its tools.
@@ -162,18 +144,12 @@ impl Store {
             let row = there.clone().select(Connection::as_select());
             let found: Option<Connection> = row.locked("FOR UPDATE").found(conn).await?;
             let over = IntegrationStatus::Disconnected;
-            let Some(ended) = found.filter(|connection| connection.status != over) else {
-                return Ok(None);
-            };
+            let ended = some_or!(found.filter(|connection| connection.status != over), None);
             diesel::update(there)
-                .set((
-                    connections::status.eq(V(over)),
-                    connections::last_error.eq(None::<String>),
-                    connections::sealed.eq(None::<Vec<u8>>),
-                    connections::lapses_at.eq(None::<Timestamp>),
-                    connections::claim_id.eq(None::<ClaimId>),
-                    connections::lease_expires_at.eq(None::<Timestamp>),
-                ))
+                .set(row! {
+                    connections: status = over, last_error = NULL, sealed = NULL, lapses_at = NULL,
+                    claim_id = NULL, lease_expires_at = NULL
+                })
                 .run(conn)
                 .await?;
             Ok(Some(ended))
@@ -199,14 +175,9 @@ impl Store {
             let claim: ClaimId = mint(now);
             let taken = diesel::update(these.filter(is_free))
                 .filter(connections::sealed.is_not_null())
-                .set((
-                    connections::claim_id.eq(V(claim)),
-                    connections::lease_expires_at.eq(V(judged.plus(lease))),
-                ))
+                .set(row! { connections: claim_id = claim, lease_expires_at = judged.plus(lease) })
                 .changes(conn);
-            if taken.await? {
-                return Ok(TokenTurn::Taken(claim));
-            }
+            ensure!(!taken.await?, TokenTurn::Taken(claim));
             // A lease without a claim: the tokens rest.
             let rest: Option<CredentialId> = these
                 .filter(connections::claim_id.is_null())
@@ -223,16 +194,10 @@ impl Store {
 
     /// Releases all claims, at the start of the one process that uses the embedded database.
     pub fn release_tokens(&self) -> Answer<'_, ()> {
-        keep!(self, |conn| {
-            diesel::update(connections::table)
-                .filter(connections::lease_expires_at.is_not_null())
-                .set((
-                    connections::claim_id.eq(None::<ClaimId>),
-                    connections::lease_expires_at.eq(None::<Timestamp>),
-                ))
-                .run(conn)
-                .await
-        })
+        diesel::update(connections::table)
+            .filter(connections::lease_expires_at.is_not_null())
+            .set(row! { connections: claim_id = NULL, lease_expires_at = NULL })
+            .commit(self)
     }
 
     /// Ends a renewal. `false` if another worker has the claim by now, or the toolkit was disconnected or connected
@@ -276,8 +241,7 @@ impl Store {
                 .filter(connections::id.eq(V(id)))
                 .filter(connections::claim_id.eq(V(claim)))
                 .set((
-                    connections::claim_id.eq(None::<ClaimId>),
-                    connections::lease_expires_at.eq(rested),
+                    row! { connections: claim_id = NULL, lease_expires_at = rested },
                     tokens,
                     stands,
                 ))
@@ -301,11 +265,7 @@ impl Store {
                 .filter(connections::id.eq(V(id)))
                 .filter(connections::sealed.is_not_null())
                 .filter(connections::claim_id.is_null())
-                .set((
-                    connections::status.eq(V(status)),
-                    connections::last_error.eq(refused),
-                    connections::lease_expires_at.eq(rested),
-                ))
+                .set(row! { connections: status, last_error = refused, lease_expires_at = rested })
                 .run(conn)
                 .await
         })
@@ -314,21 +274,13 @@ impl Store {
     /// Stores a pending consent, with a secret that is needed once it is given.
     pub async fn ask_consent(&self, consent: NewConsent, secret: &str) -> Result<()> {
         let sealed = self.master_key.seal(secret, &consent.id.uuid())?;
-        keep!(self, |conn| {
-            diesel::insert_into(consents::table)
-                .values((
-                    consents::id.eq(V(consent.id)),
-                    consents::digest.eq(consent.digest.to_vec()),
-                    consents::session_digest.eq(consent.session_digest.to_vec()),
-                    consents::account_id.eq(V(consent.account_id)),
-                    consents::toolkit.eq(consent.toolkit),
-                    consents::sealed.eq(sealed),
-                    consents::expires_at.eq(V(consent.expires_at)),
-                ))
-                .run(conn)
-                .await
-        })
-        .await
+        diesel::insert_into(consents::table)
+            .values(row! {
+                consents of consent: id, digest, session_digest, account_id, toolkit,
+                sealed = sealed, expires_at
+            })
+            .commit(self)
+            .await
     }
 
     /// Takes a consent that the application returned: its toolkit and its secret. `None` if this session has no pending
@@ -363,24 +315,18 @@ impl Store {
         account: AccountId,
         now: Timestamp,
     ) -> Answer<'_, Vec<String>> {
-        read!(self, |conn| {
-            Ok(consents::table
-                .filter(consents::account_id.eq(V(account)))
-                .filter(consents::expires_at.gt(V(now)))
-                .select(consents::toolkit)
-                .load(conn)
-                .await?)
-        })
+        consents::table
+            .filter(consents::account_id.eq(V(account)))
+            .filter(consents::expires_at.gt(V(now)))
+            .select(consents::toolkit)
+            .read_all(self)
     }
 
     /// Deletes the consents that expired. Returns how many.
     pub fn forget_consents(&self, now: Timestamp) -> Answer<'_, usize> {
-        keep!(self, |conn| {
-            Ok(diesel::delete(consents::table)
-                .filter(consents::expires_at.le(V(now)))
-                .execute(conn)
-                .await?)
-        })
+        diesel::delete(consents::table)
+            .filter(consents::expires_at.le(V(now)))
+            .commit_counted(self)
     }
 }
 

@@ -1,15 +1,6 @@
 //! Reading the ledger, newest first by sequence number, and checking that the books add up.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, read};
-use diesel::prelude::*;
-use offhook_domain::AccountId;
-
-use crate::database::Db;
-use crate::dialect::unlikely;
-use crate::schema::ledger;
-use crate::sql::{self, V};
-use crate::{Books, LedgerEntry, LedgerFilter, Store};
+use crate::prelude::*;
 
 impl Store {
     /// A page of the ledger after number `after`, newest first, with one more than `limit` if there is a next page.
@@ -37,9 +28,7 @@ impl Store {
                     .select(ledger::seq)
                     .found(conn)
                     .await?;
-                let Some(last) = last else {
-                    return Ok(Vec::new());
-                };
+                let last = some_or!(last, Vec::new());
                 below = Some(below.map_or(last + 1, |below| below.min(last + 1)));
             }
             if let Some(since) = filter.since {
@@ -50,17 +39,12 @@ impl Store {
                     .select(ledger::seq)
                     .found(conn)
                     .await?;
-                let Some(first) = first else {
-                    return Ok(Vec::new());
-                };
+                let first = some_or!(first, Vec::new());
                 query = query.filter(ledger::seq.ge(first));
             }
-            if let Some(below) = below {
-                query = query.filter(ledger::seq.lt(below));
-            }
-            if let Some(kind) = filter.kind {
-                query = query.filter(unlikely(ledger::kind.eq(V(kind))));
-            }
+            query = query
+                .when(below, |below| ledger::seq.lt(below))
+                .when_is(ledger::kind, filter.kind);
             Ok(query.load(conn).await?)
         })
     }

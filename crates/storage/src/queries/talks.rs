@@ -1,11 +1,7 @@
 //! The widget's part in the end of a spoken conversation of a web page.
 
-use offhook_domain::{AgentId, ConversationId, Credits, Timestamp};
-
-use super::chats::reserved;
-use super::widgets;
-use crate::Result;
-use crate::database::Conn;
+use super::{chats::reserved, widgets};
+use crate::prelude::*;
 
 /// Counts the cost of a conversation against the widget's day. Reserved credits that it did not spend are returned to
 /// the day on which it began. Credits spent but not reserved (such as a goodbye that began when no further minute was

@@ -1,20 +1,11 @@
 //! The wallet: reservations, settlement and the append-only ledger.
 
-use crate::database::RunQueryDsl;
-use crate::store::{Answer, keep, mint, read, write};
-use diesel::dsl::case_when;
-use diesel::prelude::*;
-use offhook_boxed::boxed;
-use offhook_domain::{
-    AccountId, ConversationId, Credits, EntryText, KeyId, LedgerId, Timestamp, TransactionType,
+use super::{
+    audit,
+    invoices::{self, NewLine},
 };
-
-use super::audit;
-use super::invoices::{self, NewLine};
-use crate::database::Conn;
-use crate::schema::{api_keys, key_budgets, ledger, reservations, wallets};
-use crate::sql::V;
-use crate::{Audited, AutoRefill, NewCall, NewLedgerEntry, Result, Store, Tx, Verdict, Wallet};
+use crate::prelude::*;
+use diesel::dsl::case_when;
 
 /// What a reservation draws on.
 pub(crate) struct Draw {
@@ -79,25 +70,14 @@ pub enum Reserve {
 
 /// Reserves `credits`, if any, with one conditional statement each for the key's budget and the wallet.
 pub(crate) async fn hold(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<Reserve> {
-    if credits == 0 {
-        return Ok(Reserve::Held);
-    }
+    ensure!(credits != 0, Reserve::Held);
     if !hold_in_wallet(conn, draw, credits).await? {
         return Ok(Reserve::WalletTooLow);
     }
     let (Some(key), Some(budget)) = (draw.key, draw.budget) else {
         return Ok(Reserve::Held);
     };
-    diesel::insert_into(key_budgets::table)
-        .values((
-            key_budgets::key_id.eq(V(key)),
-            key_budgets::month.eq(draw.month),
-            key_budgets::spent.eq(0),
-            key_budgets::reserved.eq(0),
-        ))
-        .on_conflict_do_nothing()
-        .execute(conn)
-        .await?;
+    insert_new! { conn, key_budgets: key_id = key, month = draw.month, spent = 0, reserved = 0 }?;
     let is_held = diesel::update(key_budgets::table.find((V(key), draw.month)))
         .filter((key_budgets::spent + key_budgets::reserved + credits).le(budget))
         .set(key_budgets::reserved.eq(key_budgets::reserved + credits))
@@ -112,9 +92,7 @@ pub(crate) async fn hold(conn: &mut Conn, draw: &Draw, credits: Credits) -> Resu
 /// Reserves `credits` in the wallet. If auto-refill is set, buys more: below the threshold, or because these credits
 /// are not covered otherwise.
 async fn hold_in_wallet(conn: &mut Conn, draw: &Draw, credits: Credits) -> Result<bool> {
-    if try_hold(conn, draw, credits).await? {
-        return Ok(true);
-    }
+    ensure!(!try_hold(conn, draw, credits).await?, true);
     // Also locks the row: of two transactions that find too little, the second sees what the first has bought.
     let low: Option<Purse> = diesel::update(wallets::table.find(V(draw.account)))
         .filter(wallets::refill_credits.is_not_null())
@@ -127,9 +105,7 @@ async fn hold_in_wallet(conn: &mut Conn, draw: &Draw, credits: Credits) -> Resul
         .returning(Purse::as_returning())
         .returned(conn)
         .await?;
-    let Some(refill) = low.and_then(|purse| purse.auto_refill()) else {
-        return Ok(false);
-    };
+    let refill = some_or!(low.and_then(|purse| purse.auto_refill()), false);
     buy(conn, draw.account, refill, draw.at).await?;
     try_hold(conn, draw, credits).await
 }
@@ -236,10 +212,8 @@ impl Store {
         cents: Option<i64>,
         audited: Audited,
     ) -> Answer<'_, Option<Credits>> {
-        write!(self, |conn| {
-            if find(conn, account).await?.is_none() {
-                return Ok(Verdict::Rollback(None));
-            }
+        transact!(self, |conn| {
+            ensure!(find(conn, account).await?.is_some(), Rollback(None));
             let (id, amount) = (mint(entry.at), entry.amount);
             let balance = append_billed(conn, account, id, entry, (None, cents)).await?;
             if amount < 0 {
@@ -252,11 +226,11 @@ impl Store {
                     .await?;
                 let wallet = find(conn, account).await?;
                 if wallet.is_none_or(|wallet| left < wallet.reserved) {
-                    return Ok(Verdict::Rollback(None));
+                    return Ok(Rollback(None));
                 }
             }
             audit::audited(conn, account, &audited).await?;
-            Ok(Verdict::Commit(Some(balance)))
+            Ok(Commit(Some(balance)))
         })
     }
 
@@ -267,7 +241,7 @@ impl Store {
         refill: Option<AutoRefill>,
         audited: Audited,
     ) -> Answer<'_, bool> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let set: Option<Purse> = diesel::update(wallets::table.find(V(account)))
                 .set((
                     wallets::refill_threshold.eq(refill.map(|refill| refill.threshold)),
@@ -277,12 +251,10 @@ impl Store {
                 .returning(Purse::as_returning())
                 .returned(conn)
                 .await?;
-            let Some(purse) = set else {
-                return Ok(Verdict::Rollback(false));
-            };
+            let purse = some_or!(set, Rollback(false));
             refill_if_low(conn, account, &purse, audited.at).await?;
             audit::audited(conn, account, &audited).await?;
-            Ok(Verdict::Commit(true))
+            Ok(Commit(true))
         })
     }
 }
@@ -294,19 +266,11 @@ pub(crate) async fn insert_reservation(
     draw: &Draw,
     credits: Credits,
 ) -> Result<()> {
-    if credits == 0 {
-        return Ok(());
+    ensure!(credits != 0, ());
+    insert! {
+        conn, reservations: conversation_id = conversation, account_id = draw.account,
+        key_id = draw.budget.and(draw.key), month = draw.month, credits
     }
-    diesel::insert_into(reservations::table)
-        .values((
-            reservations::conversation_id.eq(V(conversation)),
-            reservations::account_id.eq(V(draw.account)),
-            reservations::key_id.eq(draw.budget.and(draw.key)),
-            reservations::month.eq(draw.month),
-            reservations::credits.eq(credits),
-        ))
-        .run(conn)
-        .await
 }
 
 /// Adds `credits` to a call's reservation. The caller rolls back unless the result is `Held`. The key's budget applies
@@ -328,9 +292,7 @@ pub(crate) async fn top_up(
             ))
             .returned(conn)
             .await?;
-    let Some((account, key, month)) = held else {
-        return Ok(Reserve::WalletTooLow);
-    };
+    let (account, key, month) = some_or!(held, Reserve::WalletTooLow);
     let budget = match key {
         Some(key) => {
             let budget: Option<Credits> = api_keys::table
@@ -438,8 +400,7 @@ async fn write(
     let (purse, seq, written_at): (Purse, i64, Option<Timestamp>) =
         diesel::update(wallets::table.find(V(account)))
             .set((
-                wallets::balance.eq(wallets::balance + entry.amount),
-                wallets::last_seq.eq(wallets::last_seq + 1),
+                row! { wallets: balance += entry.amount, last_seq += 1 },
                 wallets::last_entry_at
                     .eq(case_when(later, wallets::last_entry_at).otherwise(V(entry.at))),
             ))
@@ -464,20 +425,10 @@ async fn write(
         }
         None => None,
     };
-    diesel::insert_into(ledger::table)
-        .values((
-            ledger::id.eq(V(id)),
-            ledger::account_id.eq(V(account)),
-            ledger::seq.eq(seq),
-            ledger::kind.eq(V(entry.kind)),
-            ledger::amount_credits.eq(entry.amount),
-            ledger::balance_after_credits.eq(purse.balance),
-            ledger::description.eq(entry.description),
-            ledger::conversation_id.eq(conversation),
-            ledger::created_at.eq(V(at)),
-            ledger::invoice_id.eq(invoice),
-        ))
-        .execute(conn)
-        .await?;
+    insert! {
+        conn, ledger of entry: id = id, account_id = account, seq = seq, kind,
+        amount_credits = entry.amount, balance_after_credits = purse.balance, description,
+        conversation_id = conversation, created_at = at, invoice_id = invoice
+    }?;
     Ok(purse)
 }

@@ -1,24 +1,9 @@
 //! Conversations on WhatsApp: received messages and their answers. Lock order: the thread's row, then the messages',
 //! then the session's.
 
-use diesel::dsl::{not, sql};
-use diesel::prelude::*;
-use diesel::sql_types::Bool;
-use offhook_boxed::boxed;
-use offhook_domain::{AccountId, ConversationId, E164, Timestamp, WhatsAppThreadId};
-
-use super::whatsapp_claims::lock_thread;
-use super::{chats, numbers, whatsapp_sending};
-use crate::database::{Conn, RunQueryDsl};
-use crate::schema::{
-    chat_sessions as sessions, whatsapp_received as received, whatsapp_threads as threads,
-};
-use crate::sql::V;
-use crate::store::{Answer, keep, mint, read, write};
-use crate::{
-    CalledNumber, Fenced, NewTurn, NewWhatsAppMessage, Result, Store, Tx, Verdict, WhatsAppClaim,
-    WhatsAppRemark, WhatsAppThread, WhatsAppTimes,
-};
+use super::{chats, numbers, whatsapp_claims::lock_thread, whatsapp_sending};
+use crate::prelude::*;
+use crate::schema::chat_sessions as sessions;
 
 /// Messages that are not sent yet, written out for the partial index.
 pub(super) fn has_not_left() -> diesel::expression::SqlLiteral<Bool> {
@@ -31,18 +16,10 @@ async fn thread_of(
     message: &NewWhatsAppMessage,
 ) -> Result<(WhatsAppThreadId, Timestamp)> {
     let id: WhatsAppThreadId = mint(message.received_at);
-    diesel::insert_into(threads::table)
-        .values((
-            threads::id.eq(V(id)),
-            threads::account_id.eq(V(message.account_id)),
-            threads::own_number.eq(V(&message.own_number)),
-            threads::customer.eq(V(&message.customer)),
-            threads::phone_number_id.eq(&message.phone_number_id),
-            threads::heard_at.eq(V(message.sent_at)),
-        ))
-        .on_conflict_do_nothing()
-        .execute(conn)
-        .await?;
+    insert_new! {
+        conn, threads of message: id = id, account_id, own_number, customer, phone_number_id,
+        heard_at = message.sent_at
+    }?;
     Ok(diesel::update(threads::table)
         .filter(threads::account_id.eq(V(message.account_id)))
         .filter(threads::own_number.eq(V(&message.own_number)))
@@ -57,10 +34,7 @@ async fn thread_of(
 pub(super) async fn done(conn: &mut Conn, account: AccountId, wamid: &str) -> Result<bool> {
     diesel::update(received::table.find((V(account), wamid)))
         .filter(received::is_waiting)
-        .set((
-            received::is_waiting.eq(false),
-            received::content.eq(None::<String>),
-        ))
+        .set(row! { received: is_waiting = false, content = NULL })
         .changes(conn)
         .await
 }
@@ -93,7 +67,7 @@ impl Store {
         mut messages: Vec<NewWhatsAppMessage>,
         steady: Timestamp,
     ) -> Answer<'_, usize> {
-        write!(self, |conn| {
+        transact!(self, |conn| {
             // Two webhooks with messages of the same threads lock these in one order. Messages of one thread keep their
             // order.
             messages
@@ -101,31 +75,19 @@ impl Store {
             let mut new = 0;
             for message in messages {
                 let (thread, heard_at) = thread_of(conn, &message).await?;
-                let inserted = diesel::insert_into(received::table)
-                    .values((
-                        received::account_id.eq(V(message.account_id)),
-                        received::wamid.eq(message.wamid),
-                        received::thread_id.eq(V(thread)),
-                        received::kind.eq(message.kind),
-                        received::content.eq(message.text),
-                        received::sent_at.eq(V(message.sent_at)),
-                        received::received_at.eq(V(message.received_at)),
-                        received::is_waiting.eq(true),
-                        received::due_at.eq(V(steady)),
-                        received::tries.eq(0),
-                    ))
-                    .on_conflict_do_nothing()
-                    .execute(conn)
-                    .await?;
-                if inserted == 0 {
+                let inserted = insert_new! {
+                    conn, received of message: account_id, wamid, thread_id = thread, kind,
+                    content = message.text, sent_at, received_at, is_waiting = true,
+                    due_at = steady, tries = 0
+                }?;
+                if !inserted {
                     continue;
                 }
                 new += 1;
                 diesel::update(threads::table.find(V(thread)))
-                    .set((
-                        threads::heard_at.eq(V(heard_at.max(message.sent_at))),
-                        threads::due_at.eq(V(steady)),
-                    ))
+                    .set(row! {
+                        threads: heard_at = heard_at.max(message.sent_at), due_at = steady
+                    })
                     .execute(conn)
                     .await?;
             }
@@ -156,21 +118,17 @@ impl Store {
         remark: WhatsAppRemark,
         times: WhatsAppTimes,
     ) -> Answer<'_, Option<bool>> {
-        write!(self, |conn| {
-            let Some(thread) = lock_thread(conn, claim, None).await? else {
-                return Ok(Verdict::Rollback(None));
-            };
+        transact!(self, |conn| {
+            let thread = some_or!(lock_thread(conn, claim, None).await?, Rollback(None));
             if !done(conn, thread.account_id, &wamid).await? {
-                return Ok(Verdict::Commit(Some(true)));
+                return Ok(Commit(Some(true)));
             }
             if chats::lock(conn, conversation).await?.is_none() {
-                return Ok(Verdict::Rollback(Some(false)));
+                return Ok(Rollback(Some(false)));
             }
             let turn = |role, text: &str| NewTurn::written(role, text.to_owned(), times.now);
             let heard = chats::append(conn, conversation, turn("user", &remark.customer)).await?;
-            if heard.is_none() {
-                return Ok(Verdict::Rollback(Some(false)));
-            }
+            ensure!(heard.is_some(), Rollback(Some(false)));
             diesel::update(sessions::table.find(V(conversation)))
                 .set(sessions::active_at.eq(V(times.now)))
                 .execute(conn)
@@ -188,7 +146,7 @@ impl Store {
             if let Some(note) = remark.note {
                 whatsapp_sending::note(conn, conversation, &note, times.now).await?;
             }
-            Ok(Verdict::Commit(Some(true)))
+            Ok(Commit(Some(true)))
         })
     }
 
@@ -201,9 +159,7 @@ impl Store {
         now: Timestamp,
     ) -> Answer<'_, Fenced> {
         keep!(self, |conn| {
-            let Some(thread) = lock_thread(conn, claim, None).await? else {
-                return Ok(Fenced::Lost);
-            };
+            let thread = some_or!(lock_thread(conn, claim, None).await?, Fenced::Lost);
             let was_waiting = done(conn, thread.account_id, &wamid).await?;
             if let (true, Some(note), Some(conversation)) =
                 (was_waiting, note, thread.conversation_id)
@@ -224,9 +180,7 @@ impl Store {
         is_try: bool,
     ) -> Answer<'_, Fenced> {
         keep!(self, |conn| {
-            let Some(thread) = lock_thread(conn, claim, None).await? else {
-                return Ok(Fenced::Lost);
-            };
+            let thread = some_or!(lock_thread(conn, claim, None).await?, Fenced::Lost);
             diesel::update(received::table.find((V(thread.account_id), wamid)))
                 .filter(received::is_waiting)
                 .set((
@@ -253,9 +207,7 @@ impl Store {
                 .await?;
             let (messages, mut silent_threads) = (old.len(), 0);
             for (account, wamid) in old {
-                diesel::delete(received::table.find((V(account), wamid)))
-                    .execute(conn)
-                    .await?;
+                delete(conn, received::table.find((V(account), wamid))).await?;
             }
             let silent: Vec<WhatsAppThreadId> = threads::table
                 .filter(threads::heard_at.lt(V(before)))

@@ -1,21 +1,7 @@
 //! Claims of WhatsApp threads, and their next steps. One process at a time claims a thread.
 
-use diesel::prelude::*;
-use offhook_domain::{ClaimId, NodeId, Timestamp, WhatsAppThreadId};
-
-use super::whatsapp::has_not_left;
-use super::whatsapp_sending;
-use crate::database::{Conn, RunQueryDsl};
-use crate::dialect::dialect;
-use crate::schema::{
-    whatsapp_received as received, whatsapp_sent as sent, whatsapp_threads as threads,
-};
-use crate::sql::V;
-use crate::store::{Answer, keep, lease, mint, read, write};
-use crate::{
-    Fenced, Result, Store, Verdict, WhatsAppClaim, WhatsAppOutgoing, WhatsAppReceived,
-    WhatsAppStep, WhatsAppThread, WhatsAppTimes,
-};
+use super::{whatsapp::has_not_left, whatsapp_sending};
+use crate::prelude::*;
 
 /// Locks a claimed thread, and renews its claim if a lease is given. `None` if another worker has the claim.
 pub(crate) async fn lock_thread(
@@ -91,7 +77,7 @@ impl Store {
         may_judge: bool,
     ) -> Answer<'_, Option<ClaimId>> {
         let (offset, alone) = (self.offset(), self.is_embedded());
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let lease_now = dialect!(conn, lease_clock(offset))?;
             type Holder = (Option<ClaimId>, Option<NodeId>, Option<Timestamp>);
             // Locks the row.
@@ -104,24 +90,19 @@ impl Store {
                 ))
                 .returned(conn)
                 .await?;
-            let Some((held, by, until)) = holder else {
-                return Ok(Verdict::Rollback(None));
-            };
+            let (held, by, until) = some_or!(holder, Rollback(None));
             let is_over = may_judge && until.is_some_and(|until| until < lease_now);
             let is_free = held.is_none() || (alone && by != Some(node)) || is_over;
-            if !is_free {
-                return Ok(Verdict::Rollback(None));
-            }
+            ensure!(is_free, Rollback(None));
             let claim: ClaimId = mint(now);
             diesel::update(threads::table.find(V(id)))
-                .set((
-                    threads::claim_id.eq(V(claim)),
-                    threads::node_id.eq(V(node)),
-                    threads::lease_expires_at.eq(V(lease_now.plus(lease()))),
-                ))
+                .set(row! {
+                    threads: claim_id = claim, node_id = node,
+                    lease_expires_at = lease_now.plus(lease())
+                })
                 .execute(conn)
                 .await?;
-            Ok(Verdict::Commit(Some(claim)))
+            Ok(Commit(Some(claim)))
         })
     }
 
@@ -205,12 +186,9 @@ impl Store {
             // No message is answered before the waiting ones are sent.
             let due = outgoing.or(message);
             diesel::update(threads::table.find(V(claim.thread)))
-                .set((
-                    threads::due_at.eq(due),
-                    threads::claim_id.eq(None::<ClaimId>),
-                    threads::node_id.eq(None::<NodeId>),
-                    threads::lease_expires_at.eq(None::<Timestamp>),
-                ))
+                .set(row! {
+                    threads: due_at = due, claim_id = NULL, node_id = NULL, lease_expires_at = NULL
+                })
                 .execute(conn)
                 .await?;
             Ok(Fenced::Done)

@@ -1,24 +1,12 @@
 //! Messages to customers on WhatsApp. A message is sent only while it is `queued`, and leaves that state before its
 //! request leaves the process. The claim of its thread is the fence.
 
-use diesel::prelude::*;
-use offhook_domain::{
-    AccountId, ConversationId, SentStatus, Timestamp, WhatsAppMessageId, WhatsAppNote,
-    WhatsAppThreadId,
+use super::{
+    chats,
+    whatsapp::{done, has_not_left},
+    whatsapp_claims::lock_thread,
 };
-
-use super::chats;
-use super::whatsapp::{done, has_not_left};
-use super::whatsapp_claims::lock_thread;
-use crate::database::{Conn, RunQueryDsl};
-use crate::dialect::dialect;
-use crate::schema::whatsapp_sent as sent;
-use crate::sql::V;
-use crate::store::{Answer, keep, lease, mint, read, write};
-use crate::{
-    Fenced, NewTurn, Result, Store, Verdict, WhatsAppClaim, WhatsAppOutcome, WhatsAppReport,
-    WhatsAppSent, WhatsAppThread, WhatsAppTimes,
-};
+use crate::prelude::*;
 
 /// The form of a note in a transcript. There it is a turn of a tool, so that a model that reads the transcript treats
 /// it as one.
@@ -31,9 +19,7 @@ pub(super) async fn note(
     text: &str,
     at: Timestamp,
 ) -> Result<()> {
-    if chats::lock(conn, conversation).await?.is_none() {
-        return Ok(());
-    }
+    ensure!(chats::lock(conn, conversation).await?.is_some(), ());
     let turn = NewTurn::written("tool", format!("{NOTE}{text}"), at);
     chats::append(conn, conversation, turn).await?;
     Ok(())
@@ -49,24 +35,12 @@ pub(super) async fn queue(
 ) -> Result<()> {
     for (part, text) in (0_i32..).zip(parts) {
         let id: WhatsAppMessageId = mint(times.now);
-        diesel::insert_into(sent::table)
-            .values((
-                sent::id.eq(V(id)),
-                sent::account_id.eq(V(thread.account_id)),
-                sent::thread_id.eq(V(thread.id)),
-                sent::conversation_id.eq(V(conversation)),
-                sent::answers.eq(answers),
-                sent::part.eq(part),
-                sent::content.eq(text),
-                sent::status.eq(V(SentStatus::Queued)),
-                sent::tries.eq(0),
-                sent::queued_at.eq(V(times.now)),
-                sent::due_at.eq(V(times.steady)),
-                sent::updated_at.eq(V(times.now)),
-            ))
-            .on_conflict_do_nothing()
-            .execute(conn)
-            .await?;
+        insert_new! {
+            conn, sent: id, account_id = thread.account_id, thread_id = thread.id,
+            conversation_id = conversation, answers, part, content = text,
+            status = SentStatus::Queued, tries = 0, queued_at = times.now, due_at = times.steady,
+            updated_at = times.now
+        }?;
     }
     Ok(())
 }
@@ -80,11 +54,7 @@ pub(super) async fn give_up_begun(
     let begun: Vec<ConversationId> = diesel::update(sent::table)
         .filter(sent::thread_id.eq(V(thread)))
         .filter(sent::status.eq(V(SentStatus::Sending)))
-        .set((
-            sent::status.eq(V(SentStatus::Unknown)),
-            sent::content.eq(None::<String>),
-            sent::updated_at.eq(V(at)),
-        ))
+        .set(row! { sent: status = SentStatus::Unknown, content = NULL, updated_at = at })
         .returning(sent::conversation_id)
         .load(conn)
         .await?;
@@ -121,9 +91,7 @@ async fn failed(
         .returning((sent::conversation_id, sent::account_id, sent::answers))
         .returned(conn)
         .await?;
-    let Some((conversation, account, answers)) = gone else {
-        return Ok(());
-    };
+    let (conversation, account, answers) = some_or!(gone, ());
     diesel::update(sent::table)
         .filter(sent::account_id.eq(V(account)))
         .filter(sent::answers.eq(answers))
@@ -145,9 +113,7 @@ impl Store {
         times: WhatsAppTimes,
     ) -> Answer<'_, Fenced> {
         keep!(self, |conn| {
-            let Some(thread) = lock_thread(conn, claim, None).await? else {
-                return Ok(Fenced::Lost);
-            };
+            let thread = some_or!(lock_thread(conn, claim, None).await?, Fenced::Lost);
             if done(conn, thread.account_id, &wamid).await? {
                 queue(conn, &thread, (conversation, &wamid), parts, times).await?;
             }
@@ -165,22 +131,19 @@ impl Store {
         now: Timestamp,
     ) -> Answer<'_, Fenced> {
         let offset = self.offset();
-        write!(self, |conn| {
+        transact!(self, |conn| {
             let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
             if lock_thread(conn, claim, Some(lease)).await?.is_none() {
-                return Ok(Verdict::Rollback(Fenced::Lost));
+                return Ok(Rollback(Fenced::Lost));
             }
             let begun = diesel::update(sent::table.find(V(id)))
                 .filter(sent::status.eq(V(SentStatus::Queued)))
-                .set((
-                    sent::status.eq(V(SentStatus::Sending)),
-                    sent::updated_at.eq(V(now)),
-                ))
+                .set(row! { sent: status = SentStatus::Sending, updated_at = now })
                 .changes(conn)
                 .await?;
             Ok(match begun {
-                true => Verdict::Commit(Fenced::Done),
-                false => Verdict::Rollback(Fenced::Lost),
+                true => Commit(Fenced::Done),
+                false => Rollback(Fenced::Lost),
             })
         })
     }
@@ -218,20 +181,12 @@ impl Store {
                     rows.into_iter().next()
                 }
             };
-            let Some((id, status, conversation)) = found else {
-                return Ok(false);
-            };
-            if !status.gives_way_to(report.status) {
-                return Ok(true);
-            }
+            let (id, status, conversation) = some_or!(found, false);
+            ensure!(status.gives_way_to(report.status), true);
             diesel::update(sent::table.find(V(id)))
-                .set((
-                    sent::status.eq(V(report.status)),
-                    sent::wamid.eq(report.wamid),
-                    sent::content.eq(None::<String>),
-                    sent::failure.eq(&report.failure),
-                    sent::updated_at.eq(V(at)),
-                ))
+                .set(row! {
+                    sent of report: status, wamid, content = NULL, failure, updated_at = at
+                })
                 .execute(conn)
                 .await?;
             if let Some(failure) = &report.failure {
@@ -256,11 +211,7 @@ impl Store {
                 WhatsAppOutcome::Accepted(wamid) => {
                     diesel::update(sent::table.find(V(id)))
                         .filter(sent::wamid.is_null())
-                        .set((
-                            sent::wamid.eq(wamid),
-                            sent::content.eq(None::<String>),
-                            sent::updated_at.eq(V(at)),
-                        ))
+                        .set(row! { sent: wamid, content = NULL, updated_at = at })
                         .execute(conn)
                         .await?;
                     diesel::update(sent::table.find(V(id)))
@@ -281,23 +232,19 @@ impl Store {
                 WhatsAppOutcome::Later(due) => {
                     diesel::update(sent::table.find(V(id)))
                         .filter(sent::status.eq(V(SentStatus::Sending)))
-                        .set((
-                            sent::status.eq(V(SentStatus::Queued)),
-                            sent::due_at.eq(V(due)),
-                            sent::tries.eq(sent::tries + 1),
-                            sent::updated_at.eq(V(at)),
-                        ))
+                        .set(row! {
+                            sent: status = SentStatus::Queued, due_at = due, tries += 1,
+                            updated_at = at
+                        })
                         .execute(conn)
                         .await?;
                 }
                 WhatsAppOutcome::Unknown(sentence) => {
                     let lost: Option<ConversationId> = diesel::update(sent::table.find(V(id)))
                         .filter(sent::status.eq(V(SentStatus::Sending)))
-                        .set((
-                            sent::status.eq(V(SentStatus::Unknown)),
-                            sent::content.eq(None::<String>),
-                            sent::updated_at.eq(V(at)),
-                        ))
+                        .set(row! {
+                            sent: status = SentStatus::Unknown, content = NULL, updated_at = at
+                        })
                         .returning(sent::conversation_id)
                         .returned(conn)
                         .await?;
@@ -318,15 +265,12 @@ impl Store {
         conversation: ConversationId,
         most: i64,
     ) -> Answer<'_, Vec<WhatsAppSent>> {
-        read!(self, |conn| {
-            Ok(sent::table
-                .filter(sent::conversation_id.eq(V(conversation)))
-                .filter(sent::account_id.eq(V(account)))
-                .order((sent::queued_at, sent::part))
-                .limit(most)
-                .select(WhatsAppSent::as_select())
-                .load(conn)
-                .await?)
-        })
+        sent::table
+            .filter(sent::conversation_id.eq(V(conversation)))
+            .filter(sent::account_id.eq(V(account)))
+            .order((sent::queued_at, sent::part))
+            .limit(most)
+            .select(WhatsAppSent::as_select())
+            .read_all(self)
     }
 }

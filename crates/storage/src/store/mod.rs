@@ -136,7 +136,7 @@ macro_rules! transact {
             .write(move |$conn| Box::pin(async move { $work }))
     };
 }
-pub(crate) use {keep, read, transact, transact as write};
+pub(crate) use {keep, read, transact};
 
 /// Statements that are a whole unit of work. The store renders them, so that the rest depends only on their rows' type.
 pub(crate) trait OnStore: Sized {
@@ -314,7 +314,7 @@ impl Store {
 
     pub async fn durability(&self) -> Result<Durability> {
         // Queries the connection that writes.
-        write!(self, |conn| Ok(crate::Verdict::Rollback(dialect!(
+        transact!(self, |conn| Ok(crate::Verdict::Rollback(dialect!(
             conn,
             durability()
         )?)))
@@ -323,7 +323,7 @@ impl Store {
 
     /// Version, clock and settings of the database, queried on the connection that writes.
     pub fn about(&self) -> Answer<'_, AboutDatabase> {
-        write!(self, |conn| Ok(Verdict::Rollback(dialect!(conn, about())?)))
+        transact!(self, |conn| Ok(Verdict::Rollback(dialect!(conn, about())?)))
     }
 }
 
