@@ -29,6 +29,7 @@ lint: layers
 layers:
     scripts/layers --self-test
     scripts/layers
+    scripts/circles
 
 # Lines, crates, MiB and seconds (`just size --check` holds them against limits.toml).
 size *ARGUMENTS:

@@ -16,16 +16,9 @@ use tokio_util::sync::CancellationToken;
 use crate::cancelling;
 use crate::lanes::{Checked, Lanes, Plan};
 use crate::recorder::Recorder;
-use crate::schedule::Schedule;
+use crate::schedule::{RETRY_OFFSETS, Schedule};
 use crate::sender::Sender;
 use crate::worker::Worker;
-
-/// The documented waits between attempts: 5 min, 30 min, 2 h.
-pub const RETRY_OFFSETS: [Duration; 3] = [
-    Duration::from_secs(5 * 60),
-    Duration::from_secs(30 * 60),
-    Duration::from_secs(2 * 60 * 60),
-];
 
 /// Disable an endpoint only after this long without a success.
 pub const DISABLED_AFTER: Duration = Duration::from_secs(72 * 60 * 60);

@@ -12,9 +12,8 @@ mod schedule;
 pub mod sender;
 mod worker;
 
-pub use dispatcher::{
-    DISABLED_AFTER, DISABLED_AT, DispatchConfig, Dispatcher, MAX_IN_FLIGHT, RETRY_OFFSETS,
-};
+pub use dispatcher::{DISABLED_AFTER, DISABLED_AT, DispatchConfig, Dispatcher, MAX_IN_FLIGHT};
+pub use schedule::RETRY_OFFSETS;
 
 // Unit and integration tests are one binary; the latter use only the public API.
 #[cfg(test)]

@@ -1,6 +1,15 @@
+//! When a failed delivery is attempted again.
+
 use std::time::Duration;
 
 use offhook_domain::AttemptId;
+
+/// The documented waits between attempts: 5 min, 30 min, 2 h.
+pub const RETRY_OFFSETS: [Duration; 3] = [
+    Duration::from_secs(5 * 60),
+    Duration::from_secs(30 * 60),
+    Duration::from_secs(2 * 60 * 60),
+];
 
 /// The part of an offset that jitter may add.
 const JITTER_PART: f64 = 0.1;

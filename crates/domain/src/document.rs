@@ -4,6 +4,9 @@ use crate::agent::vocabulary;
 use crate::json::UrlFault;
 use crate::messages;
 
+/// The largest document: a file that is uploaded, or what a URL answers.
+pub const MAX_DOCUMENT_BYTES: usize = 20 * 1024 * 1024;
+
 vocabulary! {
     /// The source of a document's content.
     DocumentSource {

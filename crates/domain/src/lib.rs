@@ -40,7 +40,7 @@ pub use call::{
 };
 pub use config::{AgentConfig, ConfigWrite};
 pub use credential::CredentialProvider;
-pub use document::{DocumentFault, DocumentSource, DocumentStatus, Unfetched};
+pub use document::{DocumentFault, DocumentSource, DocumentStatus, MAX_DOCUMENT_BYTES, Unfetched};
 pub use e164::{E164, E164Error};
 pub use email::{EmailAddress, EmailAddressError};
 pub use ids::LogEntryId;

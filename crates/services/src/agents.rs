@@ -4,29 +4,27 @@ mod check;
 mod first;
 mod judge;
 mod patch;
+mod publish;
 mod speech;
 mod versions;
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
-use offhook_domain::body;
-use offhook_domain::body::{Body as _, Integer, Optional, Text};
-use offhook_domain::json::{Fault, FieldError, Fields, Json};
+use offhook_domain::json::{FieldError, Fields, Json};
 use offhook_domain::{
     AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, JsonError, Runtime,
 };
-use offhook_storage::{
-    Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, Publication, StoreError, mint,
-};
+use offhook_storage::{Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, StoreError, mint};
 
 use crate::casefold::fold;
 use crate::error::{Result, UseCaseError};
 use crate::refusal::{Remedy, VersionField};
-use crate::{Context, Page, PageRequest, Providers, Refusal, Voices, knowledge};
+use crate::{Context, Page, PageRequest, Providers, Refusal, Voices};
 
 use patch::{AgentPatch, language, name};
 
+pub use publish::PublishAgent;
 pub use versions::AgentVersionView;
 
 /// How often a change without an expected version is retried on a newer head.
@@ -47,15 +45,6 @@ pub struct Agents {
     pub(crate) ctx: Arc<Context>,
     pub(crate) providers: Arc<Providers>,
     pub(crate) voices: Voices,
-}
-
-body! {
-    /// `POST /v1/agents/{id}/publish`.
-    #[derive(Debug)]
-    pub PublishAgent {
-        version: Option<i64>, Optional(Integer(1..=i64::from(i32::MAX))), "The version to publish (default: the latest). Publish an older one to roll back.";
-        note: Option<String>, Optional(Text(0..=500)), "A note about the version, at most 500 characters.";
-    }
 }
 
 #[boxed]
@@ -263,51 +252,6 @@ impl Agents {
         }
         self.providers.check_config(&config)?;
         Ok((Some(after), language))
-    }
-
-    /// Publishes a version, so that it serves calls: `{version?, note?}`. An older version is a rollback. Refuses a
-    /// configuration that cannot hold a call, and names its field.
-    pub async fn publish(&self, account: AccountId, id: AgentId, body: &Json) -> Result<AgentView> {
-        let PublishAgent { version, note } = PublishAgent::of(body, &())?;
-        let version = version.and_then(|version| i32::try_from(version).ok());
-        for _ in 0..TRIES {
-            let agent = self.ctx.store.agent(account, id).await?;
-            let agent = agent.ok_or(UseCaseError::NotFound)?;
-            let statuses = (agent.status, publishable_status(&agent)?);
-            let wanted = version.unwrap_or(agent.head_version);
-            let found = self.ctx.store.agent_version(account, id, wanted).await?;
-            let Some((before, stored)) = found.and_then(|(_, version)| version) else {
-                return Err(match version {
-                    Some(_) => FieldError::new("version", Fault::NoVersion).into(),
-                    None => UseCaseError::Conflict(Refusal::AgentUnconfigured),
-                });
-            };
-            let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
-            self.providers.check_publishable(&config)?;
-            // A version that was published before keeps the tools and documents pinned then.
-            let tools = match before.published_at {
-                None => {
-                    let tools = self.ctx.tools_of(account, &config).await?;
-                    tools.map_err(refused)?
-                }
-                Some(_) => Vec::new(),
-            };
-            // Last, after every check that may refuse, because it can change the workspace at the provider.
-            self.ready_voices(account, &config).await?;
-            let publication = Publication {
-                version: wanted,
-                statuses,
-                note: note.clone(),
-                tools,
-                knowledge: knowledge::named(&config.knowledge_base),
-                at: self.ctx.clock.now(),
-            };
-            let published = self.ctx.store.publish_agent(account, id, publication);
-            if let Some((agent, config)) = published.await? {
-                return view(agent, config);
-            }
-        }
-        Err(UseCaseError::Conflict(Refusal::AgentContended))
     }
 }
 

@@ -5,6 +5,7 @@
 //! The recognizer's late results for a finished turn are identified by the number of the finalize request that they
 //! answer.
 
+mod barge_in;
 mod customer;
 mod floor;
 mod screen;

@@ -6,14 +6,12 @@ use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
 use actix_web::web::Bytes;
 use futures_util::stream;
 use multer::Multipart;
+use offhook_domain::MAX_DOCUMENT_BYTES;
 use offhook_domain::json::{Fault, FieldError, member_path};
 use offhook_services::{DocumentFile, NewContent};
 
 use super::body::{FromBody, bytes_up_to, has_type, parse};
 use crate::{ApiError, Code};
-
-/// The largest file, and the largest JSON body.
-const MAX_BYTES: usize = 20 * 1024 * 1024;
 
 /// Bytes that a form may have besides the file: other fields and boundaries.
 const AROUND: usize = 64 * 1024;
@@ -30,9 +28,9 @@ impl FromBody for Option<Upload> {
         let headers = req.headers();
         let is_form = has_type(headers, "multipart/form-data");
         let most = if is_form {
-            MAX_BYTES + AROUND
+            MAX_DOCUMENT_BYTES + AROUND
         } else {
-            MAX_BYTES
+            MAX_DOCUMENT_BYTES
         };
         let bytes = bytes_up_to(req, payload, most).await?;
         if !is_form {
@@ -66,7 +64,7 @@ async fn form(headers: &HeaderMap, bytes: Vec<u8>) -> Result<DocumentFile, ApiEr
         let content = part.bytes().await.map_err(|_| broken())?;
         let twice = match field.as_str() {
             "file" => {
-                if content.len() > MAX_BYTES {
+                if content.len() > MAX_DOCUMENT_BYTES {
                     return Err(Code::PayloadTooLarge.error(TOO_LARGE));
                 }
                 file.replace((file_name, content_type, content)).is_some()

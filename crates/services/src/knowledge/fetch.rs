@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offhook_documents::Format;
-use offhook_domain::{DocumentFault, Unfetched};
+use offhook_domain::{DocumentFault, MAX_DOCUMENT_BYTES, Unfetched};
 use offhook_egress::{Failure, GuardedClient, TargetUrl};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, Response};
@@ -11,9 +11,6 @@ use tokio::time::timeout;
 
 /// How long a URL may take to deliver its whole content.
 pub(super) const LIMIT: Duration = Duration::from_secs(15);
-
-/// The same limit as for uploads.
-pub(super) const MAX_BYTES: usize = 20 * 1024 * 1024;
 
 /// The content at a URL.
 pub(super) struct Fetched {
@@ -68,7 +65,7 @@ fn charset(kind: &str) -> Option<String> {
 async fn body(mut response: Response) -> Result<Vec<u8>, DocumentFault> {
     let mut content = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(|error| failed(&error))? {
-        if content.len() + piece.len() > MAX_BYTES {
+        if content.len() + piece.len() > MAX_DOCUMENT_BYTES {
             return Err(DocumentFault::AddressLarge);
         }
         content.extend_from_slice(&piece);

@@ -7,12 +7,6 @@ use super::{Effect, Phase, Report, Turns};
 use crate::voice::activity::{BEGINS_AFTER, ENDS_AFTER};
 use crate::voice::words;
 
-/// Speech of this length is a barge-in.
-const INTERRUPTS_AFTER: Duration = Duration::from_millis(400);
-
-/// This many words are a barge-in, however fast they were spoken.
-const INTERRUPTING_WORDS: usize = 2;
-
 /// The pause that ends a turn that seems incomplete.
 const LONG_PAUSE: Duration = Duration::from_secs(3);
 
@@ -79,7 +73,7 @@ pub(super) struct Utterance {
     heard: bool,
     finals: String,
     partial: String,
-    keys: String,
+    pub(super) keys: String,
     key_at: Duration,
     /// When its results were requested, since the last sound.
     pub(super) asked_at: Option<Duration>,
@@ -122,7 +116,7 @@ impl Utterance {
         text
     }
 
-    fn spoken(&self) -> String {
+    pub(super) fn spoken(&self) -> String {
         let mut text = self.finals.clone();
         join(&mut text, &self.partial);
         text
@@ -138,7 +132,7 @@ impl Utterance {
         self.ended = false;
     }
 
-    fn burst(&self) -> Duration {
+    pub(super) fn burst(&self) -> Duration {
         if self.heard {
             self.spoke_until.saturating_sub(self.burst_at)
         } else {
@@ -239,42 +233,6 @@ impl Turns {
         utterance.key_at = now;
         if !utterance.is_spoken() {
             utterance.spoke_until = now;
-        }
-    }
-
-    /// Gives the customer the floor once it is clear that they want it, or the agent once it is clear that they do not.
-    pub(super) fn confirm(&mut self, now: Duration) {
-        if matches!(self.phase, Phase::Screening(_)) {
-            return;
-        }
-        let over_agent = self.floor.yields() && self.floor.is_heard();
-        let Some(utterance) = self.customer.as_mut().filter(|it| !it.told) else {
-            return;
-        };
-        let spoken = utterance.spoken();
-        let telling = words::telling(&spoken);
-        let long = utterance.burst() >= INTERRUPTS_AFTER;
-        // While the agent speaks, duration alone proves nothing if words could: the sound may be an echo. A single word
-        // proves nothing before that duration, however early it was recognized.
-        let wants_floor = !utterance.keys.is_empty()
-            || words::stops(&spoken)
-            || telling >= INTERRUPTING_WORDS
-            || if over_agent {
-                long && (telling > 0 || !self.rules.partials)
-            } else {
-                long || words::words(&spoken).next().is_some()
-            };
-        if wants_floor {
-            utterance.told = true;
-            if self.floor.yields() {
-                self.cut(now);
-            }
-            self.report(Report::CustomerStarted);
-        } else if !self.activity.speaking()
-            && utterance.asked_at.is_some()
-            && self.recognizer.is_settled()
-        {
-            utterance.decided_at = utterance.decided_at.min(now);
         }
     }
 
