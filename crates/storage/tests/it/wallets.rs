@@ -108,7 +108,7 @@ async fn take(shop: &Shop, calls: &mut Calls, step: Step) {
         }
         Step::TopUp(credits) => {
             if let Some((id, _, held)) = calls.owned.front_mut()
-                && top_up(&store, *id, credits).await
+                && top_up(store, *id, credits).await
             {
                 *held += credits;
             }
