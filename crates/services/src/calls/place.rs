@@ -163,17 +163,20 @@ impl Calls {
             Some(config) => self.providers.terms_of(caller.account.plan, config),
             None => self.providers.legacy_terms(),
         };
-        self.check_wallet(caller, reserve).await?;
-        if let Some(config) = &config {
-            check_hours(config, at)?;
-        }
-        let from = self.calling_number(agent.runtime, number)?;
-        if self.providers.calls_by_network(agent.runtime) && self.providers.network.is_down() {
-            return Err(UseCaseError::UpstreamUnreachable);
-        }
-        if self.live.registry.queue.is_full_for(caller.account.id) {
-            return Err(UseCaseError::QueueFull);
-        }
+        let line = self.line(
+            caller.account.id,
+            (agent.runtime, number),
+            config.as_ref(),
+            at,
+        );
+        let from = match line {
+            Ok(from) => from,
+            // The wallet is the rule before these. A call that passes them meets it in its transaction.
+            Err(refused) => {
+                self.check_wallet(caller, reserve).await?;
+                return Err(refused);
+            }
+        };
         let id: ConversationId = mint(at);
         let reply = accepted(CallHandle(id), &request, at);
         let metadata = request.metadata.as_json_text();
@@ -259,7 +262,28 @@ impl Calls {
         Ok((agent, Some(config), number))
     }
 
-    /// Refuses early what the transaction would refuse, so that the rules are checked in one order.
+    /// The number to call from now, if the agent's hours, the phone network and the queue allow it.
+    fn line(
+        &self,
+        account: AccountId,
+        (runtime, number): (Runtime, Option<E164>),
+        config: Option<&AgentConfig>,
+        at: Timestamp,
+    ) -> Result<E164> {
+        if let Some(config) = config {
+            check_hours(config, at)?;
+        }
+        let from = self.calling_number(runtime, number)?;
+        if self.providers.calls_by_network(runtime) && self.providers.network.is_down() {
+            return Err(UseCaseError::UpstreamUnreachable);
+        }
+        if self.live.registry.queue.is_full_for(account) {
+            return Err(UseCaseError::QueueFull);
+        }
+        Ok(from)
+    }
+
+    /// Refuses what the transaction would refuse.
     async fn check_wallet(&self, caller: &Caller, reserve: Credits) -> Result<()> {
         if reserve == 0 {
             return Ok(());

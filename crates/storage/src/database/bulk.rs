@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use diesel::Column;
+use diesel::query_builder::{QueryFragment, QueryId};
 use diesel::result::Error::SerializationError;
 use diesel::result::QueryResult;
 use diesel::serialize::ToSql;
@@ -87,6 +88,98 @@ impl<'r, R> Bulk<'r, R> {
             conn.execute(statement).await?;
         }
         Ok(())
+    }
+}
+
+/// Inserts of any number of rows into several tables, in one statement of PostgreSQL: an array per column.
+#[derive(Default)]
+pub(crate) struct Together {
+    values: Values,
+    inserts: Vec<String>,
+}
+
+impl Together {
+    /// Binds the next parameter of the statement that [`Together::execute`] gets.
+    pub(crate) fn bind<T, U: ToSql<T, Db>>(mut self, value: &U) -> QueryResult<Self>
+    where
+        Db: HasSqlType<T>,
+    {
+        let kind = <Db as HasSqlType<T>>::metadata(&mut ());
+        let value = bound(value).map_err(SerializationError)?;
+        self.values.0.push((kind, value));
+        Ok(self)
+    }
+
+    /// Adds rows, each by diesel's statement that would insert it alone.
+    pub(crate) fn insert<T>(mut self, rows: Vec<T>) -> QueryResult<Self>
+    where
+        T: QueryFragment<Db> + QueryId,
+    {
+        let rows = rows.iter().map(|row| Statement::of(row, Db::Postgres));
+        let rows: Vec<Statement> = rows.collect::<QueryResult<_>>()?;
+        let Some(first) = rows.first() else {
+            return Ok(self);
+        };
+        let unlike = || SerializationError("rows whose inserts differ".into());
+        let (into, marks) = first.sql.split_once(") VALUES (").ok_or_else(unlike)?;
+        let (into, names) = into.split_once(" (").ok_or_else(unlike)?;
+        // Columns that are left out have their default.
+        let names = names.split(", ").zip(marks.split(", "));
+        let names: Vec<&str> = names
+            .filter(|(_, mark)| mark.starts_with('$'))
+            .map(|(name, _)| name)
+            .collect();
+        let before = self.values.0.len();
+        let marks: Vec<String> = (1..=names.len())
+            .map(|n| format!("${}", before + n))
+            .collect();
+        self.inserts.push(format!(
+            "{into} ({}) SELECT * FROM UNNEST({})",
+            names.join(", "),
+            marks.join(", ")
+        ));
+        let mut columns: Vec<(Kind, Vec<Value>)> = Vec::with_capacity(names.len());
+        columns.extend(first.values.0.iter().map(|(kind, _)| (*kind, Vec::new())));
+        for row in rows {
+            if row.values.0.len() != columns.len() {
+                return Err(unlike());
+            }
+            for (column, (_, value)) in columns.iter_mut().zip(row.values.0) {
+                column.1.push(value);
+            }
+        }
+        for (kind, values) in columns {
+            let values = array(kind, values).map_err(SerializationError)?;
+            self.values.0.push((kind.array(), values));
+        }
+        Ok(self)
+    }
+
+    /// Runs the inserts and `then`. No part sees what another writes.
+    pub(crate) async fn execute(self, conn: &mut Conn, then: &str) -> crate::Result<()> {
+        let inserts = self.inserts.iter().enumerate();
+        let inserts: Vec<String> = inserts
+            .map(|(number, insert)| format!("w{number} AS ({insert})"))
+            .collect();
+        let sql = match inserts.as_slice() {
+            [] => then.to_owned(),
+            inserts => format!("WITH {} {then}", inserts.join(", ")),
+        };
+        let statement = Statement {
+            sql: sql.into(),
+            is_fixed: true,
+            values: self.values,
+        };
+        conn.execute(statement).await?;
+        Ok(())
+    }
+
+    /// Runs the inserts.
+    pub(crate) async fn run(self, conn: &mut Conn) -> crate::Result<()> {
+        if self.inserts.is_empty() {
+            return Ok(());
+        }
+        self.execute(conn, "SELECT").await
     }
 }
 

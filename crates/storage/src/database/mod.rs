@@ -36,7 +36,7 @@ use futures_util::TryStreamExt as _;
 use futures_util::future::BoxFuture;
 
 pub(crate) use backend::{AnyRow, Db};
-pub(crate) use bulk::{Bulk, bulk};
+pub(crate) use bulk::{Bulk, Together, bulk};
 pub(crate) use value::{RawValue, Value, micros, text};
 
 pub(crate) enum Conn {

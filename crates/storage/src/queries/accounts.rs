@@ -93,8 +93,26 @@ impl Store {
         digest: [u8; 32],
         now: Timestamp,
     ) -> Answer<'_, Option<(ApiKey, Account, Timestamp)>> {
-        let clock = (now, self.offset());
-        read!(self, |conn| dialect!(conn, find_by_digest(digest, clock)))
+        if let Some(gathered) = &self.gathered {
+            let offset = self.offset();
+            return Box::pin(async move {
+                let found = gathered.keys.find(digest).await?;
+                let by_its_clock = |(key, account, at): (_, _, Timestamp)| {
+                    let at = Timestamp::from_micros(at.micros().saturating_add(offset));
+                    (key, account, at)
+                };
+                Ok(found.map(by_its_clock))
+            });
+        }
+        read!(self, |conn| {
+            let found: Option<(ApiKey, Account)> = api_keys::table
+                .inner_join(accounts::table)
+                .filter(api_keys::digest.eq(digest.to_vec()))
+                .select((ApiKey::as_select(), Account::as_select()))
+                .found(conn)
+                .await?;
+            Ok(found.map(|(key, account)| (key, account, now)))
+        })
     }
 
     /// Revokes a key; `None` if it does not exist. A key that is already revoked keeps its first time.

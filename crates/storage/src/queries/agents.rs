@@ -2,6 +2,7 @@
 
 use super::{numbers::unassign, pins, tools};
 use crate::prelude::*;
+use futures_util::future::BoxFuture;
 
 pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<()> {
     let agent = new.agent;
@@ -41,12 +42,33 @@ pub(crate) async fn find(
 /// The agent that the client named, by its id or its id at the legacy provider, with its published configuration and
 /// the number that its calls are placed from: its own oldest, else the account's. Where calls go over a trunk, only a
 /// number of the trunk may be the caller. One statement, because placing a call waits for each.
+/// An agent that a client wants to call, and the lines that there are.
+pub(crate) type ToCall = (AccountId, AgentRef, Lines);
+
+/// An agent with its published configuration, as JSON text, and the number that its calls are placed from.
+pub(crate) type Callable = (Agent, Option<String>, Option<E164>);
+
+/// [`to_call`] for each of these.
+pub(crate) fn all_to_call(
+    conn: &mut Conn,
+    asked: Vec<ToCall>,
+) -> BoxFuture<'_, Result<HashMap<ToCall, Option<Callable>>>> {
+    Box::pin(async move {
+        let mut found = HashMap::with_capacity(asked.len());
+        for (account, reference, lines) in asked {
+            let callable = to_call(conn, account, &reference, lines).await?;
+            found.insert((account, reference, lines), callable);
+        }
+        Ok(found)
+    })
+}
+
 pub(crate) async fn to_call(
     conn: &mut Conn,
     account: AccountId,
     reference: &AgentRef,
     lines: Lines,
-) -> Result<Option<(Agent, Option<String>, Option<E164>)>> {
+) -> Result<Option<Callable>> {
     let (carrier, legacy_any) = (lines.carrier, lines.legacy_any);
     let carried = || {
         numbers::provider
@@ -159,7 +181,12 @@ impl Store {
         account: AccountId,
         reference: AgentRef,
         lines: Lines,
-    ) -> Result<Option<(Agent, Option<String>, Option<E164>)>> {
+    ) -> Result<Option<Callable>> {
+        let asked = (account, reference, lines);
+        if let Some(gathered) = &self.gathered {
+            return gathered.agents_to_call.find(asked).await;
+        }
+        let (account, reference, lines) = asked;
         read!(self, |conn| to_call(conn, account, &reference, lines).await).await
     }
 

@@ -111,37 +111,47 @@ pub(crate) fn queued(db: Db, row: Row) -> impl QueryFragment<Db> + QueryId + Sen
     ))
 }
 
+/// Accepts a call, or says why not.
+pub(crate) async fn place(
+    conn: &mut Conn,
+    mut call: NewCall,
+    offset: i64,
+) -> Result<Verdict<Placed>> {
+    if let Some(claim) = &call.idempotency {
+        match idempotency::take(conn, call.account_id, claim, offset).await? {
+            KeyOwner::Ours => {}
+            KeyOwner::Used(answer) => return Ok(Rollback(Placed::KeyUsed(answer))),
+            KeyOwner::InFlight => return Ok(Rollback(Placed::KeyInFlight)),
+        }
+    }
+    let draw = Draw::of_call(&call);
+    match wallets::hold(conn, &draw, call.reserve).await? {
+        Reserve::Held => {}
+        Reserve::WalletTooLow => return Ok(Rollback(Placed::WalletTooLow)),
+        Reserve::BudgetTooLow => return Ok(Rollback(Placed::BudgetTooLow)),
+    }
+    let endpoints = match call.event.take() {
+        Some(event) => events::emit_first(conn, &call, event).await?,
+        None => {
+            insert(conn, &call).await?;
+            Vec::new()
+        }
+    };
+    wallets::insert_reservation(conn, call.id, &draw, call.reserve).await?;
+    failpoints::hit(failpoints::PLACE_BEFORE_COMMIT);
+    Ok(Commit(Placed::Accepted(endpoints)))
+}
+
 #[boxed]
 impl Store {
     /// Accepts a call in one transaction: key, reservation, conversation, event, deliveries, response. After
     /// `StoreError::UnknownCommit` the call may have been accepted; after other errors it was not.
-    pub fn place_call(&self, mut call: NewCall) -> Answer<'_, Placed> {
+    pub fn place_call(&self, call: NewCall) -> Answer<'_, Placed> {
         let offset = self.offset();
-        transact!(self, |conn| {
-            if let Some(claim) = &call.idempotency {
-                match idempotency::take(conn, call.account_id, claim, offset).await? {
-                    KeyOwner::Ours => {}
-                    KeyOwner::Used(answer) => return Ok(Rollback(Placed::KeyUsed(answer))),
-                    KeyOwner::InFlight => return Ok(Rollback(Placed::KeyInFlight)),
-                }
-            }
-            let draw = Draw::of_call(&call);
-            match wallets::hold(conn, &draw, call.reserve).await? {
-                Reserve::Held => {}
-                Reserve::WalletTooLow => return Ok(Rollback(Placed::WalletTooLow)),
-                Reserve::BudgetTooLow => return Ok(Rollback(Placed::BudgetTooLow)),
-            }
-            let endpoints = match call.event.take() {
-                Some(event) => events::emit_first(conn, &call, event).await?,
-                None => {
-                    insert(conn, &call).await?;
-                    Vec::new()
-                }
-            };
-            wallets::insert_reservation(conn, call.id, &draw, call.reserve).await?;
-            failpoints::hit(failpoints::PLACE_BEFORE_COMMIT);
-            Ok(Commit(Placed::Accepted(endpoints)))
-        })
+        match &self.placer {
+            Some(placer) => Box::pin(placer.place(call, offset)),
+            None => transact!(self, |conn| place(conn, call, offset).await),
+        }
     }
 
     /// Stores, for a call that is being dialed, what ends it if this process dies.

@@ -3,6 +3,7 @@
 use super::moments;
 use crate::prelude::*;
 use diesel::expression::SqlLiteral;
+use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
 /// Calls that are dialing, live or closing, written out: from a bound value no database sees that the partial index of
@@ -88,7 +89,10 @@ impl Store {
 
     /// How many of the account's calls are dialing, live or closing.
     pub fn live_calls(&self, account: AccountId) -> Answer<'_, i64> {
-        read!(self, |conn| live_calls(conn, account).await)
+        match &self.gathered {
+            Some(gathered) => Box::pin(gathered.live_calls.find(account)),
+            None => read!(self, |conn| live_calls(conn, account).await),
+        }
     }
 
     /// Claims an account's oldest queued calls that were accepted within `patience`, up to the limit of live calls:
@@ -252,6 +256,23 @@ pub(crate) async fn claim_one(
         moments::entered(conn, id, call.last_seq, CallState::Dialing, now).await?;
     }
     Ok(call)
+}
+
+/// [`live_calls`] of each of these accounts that has any.
+pub(crate) fn live_calls_of(
+    conn: &mut Conn,
+    accounts: Vec<AccountId>,
+) -> BoxFuture<'_, Result<HashMap<AccountId, i64>>> {
+    Box::pin(async move {
+        let counts: Vec<(AccountId, i64)> = calls::table
+            .filter(calls::account_id.eq_any(accounts.into_iter().map(V)))
+            .filter(is_claimed())
+            .group_by(calls::account_id)
+            .select((calls::account_id, count_star()))
+            .load(conn)
+            .await?;
+        Ok(counts.into_iter().collect())
+    })
 }
 
 /// How many calls of the account are dialing, live or closing.

@@ -214,10 +214,10 @@ impl Store {
                 }
                 Some(EndpointStatus::Enabled) => {}
             }
-            let (id, of) = (mint(at), (event.id, event.kind));
+            let (id, of) = (mint(at), (account, event.id, event.kind));
             outbox::row(account, None, event, at).execute(conn).await?;
-            let rows = vec![(id, endpoint, DeliveryState::Pending, None)];
-            outbox::insert_deliveries(conn, account, of, rows, at).await?;
+            let to = (endpoint, EndpointStatus::Enabled);
+            outbox::delivery(id, of, to, None, at).run(conn).await?;
             Ok(match story(conn, account, id).await? {
                 Some(story) => Commit(Resent::Asked(story.delivery)),
                 None => Rollback(Resent::Absent),

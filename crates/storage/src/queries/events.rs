@@ -1,6 +1,7 @@
 //! The outbox: an event and one delivery per enabled endpoint, written with the change that caused them.
 
 use super::calls;
+use crate::database::Together;
 use crate::postgres::dialect::{With, Write};
 use crate::prelude::*;
 use diesel::query_builder::{QueryFragment, QueryId};
@@ -70,19 +71,50 @@ async fn emit_with(
                 .await?
         }
     };
-    let rows = targets.iter().map(|&(endpoint, status)| {
-        let state = match status {
-            EndpointStatus::Enabled => DeliveryState::Pending,
-            EndpointStatus::Disabled => DeliveryState::Cancelled,
-        };
-        let waits_for = earlier.iter().find(|(of, _)| *of == endpoint);
-        (mint(at), endpoint, state, waits_for.map(|(_, id)| *id))
+    let of_event = (account, id, kind);
+    let rows = targets.iter().map(|&target| {
+        let waits_for = earlier.iter().find(|(of, _)| *of == target.0);
+        delivery(mint(at), of_event, target, waits_for.map(|(_, id)| *id), at)
     });
-    insert_deliveries(conn, account, (id, kind), rows.collect(), at).await?;
+    insert_deliveries(conn, rows.collect()).await?;
     let enabled = targets
         .into_iter()
         .filter(|(_, status)| *status == EndpointStatus::Enabled);
     Ok(enabled.map(|(endpoint, _)| endpoint).collect())
+}
+
+/// The endpoints that get deliveries: the enabled ones, and those that failed for too long.
+macro_rules! receiving {
+    () => {
+        endpoints::table
+            .filter(endpoints::deleted_at.is_null())
+            .filter(
+                endpoints::status
+                    .eq(V(EndpointStatus::Enabled))
+                    .or(endpoints::disabled_reason
+                        .eq(DISABLED_AS_FAILING)
+                        .assume_not_null()),
+            )
+    };
+}
+
+/// The endpoints of several accounts that get deliveries, with a lock that their deletion or disabling waits for.
+pub(crate) async fn hold_endpoints(
+    conn: &mut Conn,
+    accounts: HashSet<AccountId>,
+) -> Result<HashMap<AccountId, Vec<(EndpointId, EndpointStatus)>>> {
+    let mut held: HashMap<AccountId, Vec<_>> = HashMap::new();
+    let found: Vec<(AccountId, EndpointId, EndpointStatus)> = receiving!()
+        .filter(endpoints::account_id.eq_any(accounts.into_iter().map(V)))
+        .order((endpoints::created_at, endpoints::id))
+        .select((endpoints::account_id, endpoints::id, endpoints::status))
+        .locked("FOR SHARE")
+        .load(conn)
+        .await?;
+    for (account, endpoint, status) in found {
+        held.entry(account).or_default().push((endpoint, status));
+    }
+    Ok(held)
 }
 
 /// Writes the conversation, if there is one, and its event. Returns the endpoints that get deliveries: the enabled
@@ -97,16 +129,8 @@ async fn insert_and_hold_endpoints(
     account: AccountId,
     event: impl QueryFragment<Db> + QueryId + Send + 'static,
 ) -> Result<Vec<(EndpointId, EndpointStatus)>> {
-    let then = endpoints::table
+    let then = receiving!()
         .filter(endpoints::account_id.eq(V(account)))
-        .filter(endpoints::deleted_at.is_null())
-        .filter(
-            endpoints::status
-                .eq(V(EndpointStatus::Enabled))
-                .or(endpoints::disabled_reason
-                    .eq(DISABLED_AS_FAILING)
-                    .assume_not_null()),
-        )
         .order((endpoints::created_at, endpoints::id))
         .select((endpoints::id, endpoints::status));
     if conn.db() == Db::Sqlite {
@@ -142,30 +166,36 @@ pub(crate) fn row(
     })
 }
 
-/// Writes deliveries of an event: the id of each, its endpoint, its state (`pending`, or `cancelled` if the endpoint is
-/// disabled) and the delivery that it waits for. One statement where each costs a round trip; one by one on SQLite,
-/// where a prepared statement costs less.
+/// The statement that inserts an event's delivery to an endpoint: `pending`, or `cancelled` if the endpoint is disabled.
+pub(crate) fn delivery(
+    id: DeliveryId,
+    (account, event, kind): (AccountId, EventId, EventType),
+    (endpoint, status): (EndpointId, EndpointStatus),
+    waits_for: Option<DeliveryId>,
+    at: Timestamp,
+) -> impl QueryFragment<Db> + QueryId + Send + 'static {
+    let (state, due) = match status {
+        EndpointStatus::Enabled => (DeliveryState::Pending, Some(at)),
+        EndpointStatus::Disabled => (DeliveryState::Cancelled, None),
+    };
+    diesel::insert_into(deliveries::table).values(row! {
+        deliveries: id, account_id = account, endpoint_id = endpoint,
+        event_id = event, event_type = kind, waits_for, state, attempts_count = 0,
+        abandoned_count = 0, next_attempt_at = due, created_at = at
+    })
+}
+
+/// Writes deliveries. One statement where each costs a round trip; one by one on SQLite, where a prepared statement
+/// costs less.
 pub(crate) async fn insert_deliveries(
     conn: &mut Conn,
-    account: AccountId,
-    (event, kind): (EventId, EventType),
-    rows: Vec<(DeliveryId, EndpointId, DeliveryState, Option<DeliveryId>)>,
-    at: Timestamp,
+    rows: Vec<impl QueryFragment<Db> + QueryId + Send>,
 ) -> Result<()> {
-    let values = rows.into_iter().map(|(id, endpoint, state, waits_for)| {
-        let is_due = state == DeliveryState::Pending;
-        row! {
-            deliveries: id, account_id = account, endpoint_id = endpoint, event_id = event,
-            event_type = kind, waits_for, state, attempts_count = 0, abandoned_count = 0,
-            next_attempt_at = is_due.then_some(at), created_at = at
-        }
-    });
-    let into = diesel::insert_into(deliveries::table);
     if conn.db() == Db::Postgres {
-        return into.values(values.collect::<Vec<_>>()).run(conn).await;
+        return Together::default().insert(rows)?.run(conn).await;
     }
-    for one in values {
-        into.values(one).execute(conn).await?;
+    for one in rows {
+        one.execute(conn).await?;
     }
     Ok(())
 }

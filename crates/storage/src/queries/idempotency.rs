@@ -8,7 +8,7 @@ use std::time::Instant;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long a key is kept.
-const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Whose an Idempotency-Key is.
 pub enum KeyOwner {

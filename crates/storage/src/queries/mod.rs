@@ -51,6 +51,7 @@ pub(crate) mod pages;
 pub(crate) mod passages;
 pub(crate) mod people;
 pub(crate) mod pins;
+pub(crate) mod placing;
 pub(crate) mod rechecks;
 pub(crate) mod recipients;
 pub(crate) mod recordings;

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::prelude::*;
 use diesel::dsl::case_when;
+use diesel::query_builder::{QueryFragment, QueryId};
 
 /// What a reservation draws on.
 pub(crate) struct Draw {
@@ -259,6 +260,46 @@ impl Store {
     }
 }
 
+/// Locks these wallets, on PostgreSQL, and returns how much can be reserved in each without buying credits. Leaves out
+/// those that another transaction has locked unless it `is_patient`.
+pub(crate) async fn lock(
+    conn: &mut Conn,
+    accounts: HashSet<AccountId>,
+    is_patient: bool,
+) -> Result<HashMap<AccountId, Credits>> {
+    let purses: Vec<(AccountId, Purse)> = wallets::table
+        .filter(wallets::account_id.eq_any(accounts.into_iter().map(V)))
+        // In one order, so that two processes never deadlock.
+        .order(wallets::account_id)
+        .select((wallets::account_id, Purse::as_select()))
+        .locked(match is_patient {
+            true => "FOR NO KEY UPDATE",
+            false => "FOR NO KEY UPDATE SKIP LOCKED",
+        })
+        .load(conn)
+        .await?;
+    let room = |purse: &Purse| {
+        let threshold = purse.auto_refill().map_or(0, |refill| refill.threshold);
+        purse.balance - purse.reserved - threshold
+    };
+    Ok(purses
+        .iter()
+        .map(|(account, purse)| (*account, room(purse)))
+        .collect())
+}
+
+/// The statement that inserts the reservation of a conversation.
+pub(crate) fn reservation(
+    conversation: ConversationId,
+    draw: &Draw,
+    credits: Credits,
+) -> impl QueryFragment<Db> + QueryId + Send + use<> {
+    diesel::insert_into(reservations::table).values(row! {
+        reservations: conversation_id = conversation, account_id = draw.account,
+        key_id = draw.budget.and(draw.key), month = draw.month, credits
+    })
+}
+
 /// Writes the reservation, if any, of a conversation that exists.
 pub(crate) async fn insert_reservation(
     conn: &mut Conn,
@@ -267,10 +308,7 @@ pub(crate) async fn insert_reservation(
     credits: Credits,
 ) -> Result<()> {
     ensure!(credits != 0, ());
-    insert! {
-        conn, reservations: conversation_id = conversation, account_id = draw.account,
-        key_id = draw.budget.and(draw.key), month = draw.month, credits
-    }
+    reservation(conversation, draw, credits).run(conn).await
 }
 
 /// Adds `credits` to a call's reservation. The caller rolls back unless the result is `Held`. The key's budget applies

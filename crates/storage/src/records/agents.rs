@@ -25,7 +25,7 @@ pub struct Agent {
 }
 
 /// How a client names an agent in a call.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum AgentRef {
     Id(AgentId),
     /// By its id at the legacy provider.

@@ -31,7 +31,7 @@ pub struct PhoneNumber {
 
 /// Which numbers calls can go out from. A legacy agent's number belongs to that runtime's provider and to no other
 /// carrier.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Lines {
     /// The carrier whose numbers the engine's calls go out from; `None` allows any.
     pub carrier: Option<NumberProvider>,

@@ -1,7 +1,6 @@
 //! The few statements that differ, for SQLite.
 
 mod about;
-mod accounts;
 mod calls;
 mod deliveries;
 mod idempotency;
@@ -13,7 +12,6 @@ use std::time::Instant;
 
 pub(crate) use crate::queries::recipients::insert_recipients;
 pub(crate) use about::*;
-pub(crate) use accounts::*;
 pub(crate) use calls::*;
 pub(crate) use deliveries::*;
 pub(crate) use idempotency::*;

@@ -27,8 +27,7 @@ pub use transaction::{Tx, TxError};
 
 use crate::database::{self, Conn, Db, Rows, Statement};
 use crate::dialect::dialect;
-use crate::postgres::CallWriter;
-use crate::postgres::{Listener, Postgres};
+use crate::postgres::{CallWriter, Gathered, Listener, Placer, Postgres};
 use crate::sqlite::Sqlite;
 use crate::{
     AboutDatabase, Actor, MasterKey, Result, StoreError, Verdict, migrate,
@@ -63,6 +62,10 @@ pub struct Store {
     clock_offset: Arc<AtomicI64>,
     /// Only on PostgreSQL.
     pub(crate) steps: Option<CallWriter>,
+    /// Only on PostgreSQL: an embedded database is asked at no cost.
+    pub(crate) gathered: Option<Gathered>,
+    /// Only on PostgreSQL: the embedded database's writer shares commits by itself.
+    pub(crate) placer: Option<Placer>,
     /// The actor of the changes made through this handle.
     pub(crate) actor: Actor,
 }
@@ -222,15 +225,19 @@ impl Store {
                 wait,
             } => Inner::Postgres(Postgres::open(url, *connections, *wait)?),
         };
-        let steps = match &inner {
+        let postgres = match &inner {
             Inner::Sqlite(_) => None,
-            Inner::Postgres(db) => Some(CallWriter::of(db.clone())),
+            Inner::Postgres(db) => Some(db),
         };
+        let steps = postgres.map(|db| CallWriter::of(db.clone()));
+        let (gathered, placer) = (postgres.map(Gathered::of), postgres.map(Placer::of));
         let store = Self {
             inner,
             master_key,
             clock_offset,
             steps,
+            gathered,
+            placer,
             actor: Actor::Operator,
         };
         store.check_master_key().await?;

@@ -6,7 +6,7 @@ use offhook_domain::{KeyId, MemberRole, Plan};
 use offhook_storage::{Account, Member, Store, StoreError, mint};
 use offhook_testkit::contract;
 
-use crate::it::shop::{Shop, T0, after, new_key, pass};
+use crate::it::shop::{Shop, T0, after, new_key, pass, race};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -31,6 +31,22 @@ contract! {
         // On PostgreSQL a node whose clock is an hour behind decides like the others.
         let stepped = judged_at(T0).await;
         assert_eq!(stepped >= later, !store.is_embedded());
+    }
+
+    async fn a_lookup_that_begins_after_a_revocation_sees_it_however_many_are_under_way(store: Store) {
+        let shop = Shop::new(&store).await;
+        let digest = new_key(shop.account, shop.key).digest;
+        let lookup = || {
+            let store = store.clone();
+            async move { store.key_by_digest(digest, T0).await.unwrap().unwrap().0.revoked_at }
+        };
+        let earlier: Vec<_> = (0..200).map(|_| tokio::spawn(lookup())).collect();
+        store.revoke_key(shop.key, after(1)).await.unwrap();
+        let later = race(200, |_| lookup()).await;
+        assert!(later.iter().all(|at| *at == Some(after(1))), "{later:?}");
+        for lookup in earlier {
+            lookup.await.unwrap();
+        }
     }
 
     async fn no_two_keys_have_one_digest(store: Store) {

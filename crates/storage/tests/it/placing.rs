@@ -234,6 +234,87 @@ mod only_postgres {
 
     #[tokio::test(flavor = "multi_thread")]
     #[ignore = "needs PostgreSQL: just test"]
+    async fn calls_that_share_a_transaction_are_written_as_one_alone_is() {
+        let database = TestDatabase::postgres().await;
+        let store = database.open().await;
+        let shops = [Shop::new(&store).await, Shop::new(&store).await];
+        for shop in &shops {
+            shop.endpoint().await;
+            store
+                .place_call(shop.keyed_call("alone", 1, T0))
+                .await
+                .unwrap();
+        }
+        let placed = race(60, |number| {
+            let call = shops[number % 2].keyed_call(&format!("k{number}"), 1, T0);
+            let store = store.clone();
+            async move { store.place_call(call).await.unwrap() }
+        });
+        for placed in placed.await {
+            assert!(
+                matches!(&placed, Placed::Accepted(to) if to.len() == 1),
+                "{placed:?}"
+            );
+        }
+        let mut raw = Raw::open(&database).await;
+        let own = "'id', 'conversation_id', 'event_id', 'queued_at', 'idempotency_key', 'location', 'body', 'created_at', 'expires_at'";
+        for table in [
+            "conversations",
+            "idempotency_keys",
+            "reservations",
+            "events",
+            "deliveries",
+        ] {
+            assert_eq!(raw.count(table).await, 62, "{table}");
+            let kinds = format!(
+                "SELECT DISTINCT (to_jsonb(t) - ARRAY[{own}])::text AS line FROM {table} t"
+            );
+            let kinds = raw.lines(&kinds).await;
+            assert_eq!(kinds.len(), 2, "one per account: {table} {kinds:#?}");
+        }
+        for shop in &shops {
+            assert_eq!(shop.wallet().await, (1_000, 310));
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn calls_of_an_account_whose_wallet_is_locked_delay_no_other() {
+        let database = TestDatabase::postgres().await;
+        let store = database.open().await;
+        let (locked, free) = (Shop::new(&store).await, Shop::new(&store).await);
+        let mut raw = Raw::open(&database).await;
+        let account = raw.id(locked.account.uuid());
+        raw.run(&format!(
+            "BEGIN; UPDATE wallets SET last_seq = last_seq WHERE account_id = {account}"
+        ))
+        .await;
+        let place = |shop: &Shop| {
+            let (store, call) = (store.clone(), shop.call(T0));
+            tokio::spawn(async move { store.place_call(call).await.unwrap() })
+        };
+        let mut waiting = Vec::new();
+        let mut others = Vec::new();
+        for number in 0..40 {
+            match number % 4 {
+                0 => waiting.push(place(&locked)),
+                _ => others.push(place(&free)),
+            }
+        }
+        for other in others {
+            assert_eq!(other.await.unwrap(), Placed::Accepted(vec![]));
+        }
+        // After two seconds they would have been refused.
+        raw.run("COMMIT").await;
+        for waiting in waiting {
+            assert_eq!(waiting.await.unwrap(), Placed::Accepted(vec![]));
+        }
+        assert_eq!(locked.wallet().await, (1_000, 100));
+        assert_eq!(free.wallet().await, (1_000, 300));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
     async fn a_key_is_waited_for_two_seconds_in_all_however_many_hold_it_up() {
         let database = TestDatabase::postgres().await;
         let store = database.open().await;

@@ -1,5 +1,6 @@
 //! The statements on Idempotency-Keys that differ, for PostgreSQL.
 
+use super::column;
 use crate::prelude::*;
 use crate::queries::idempotency::KeyRow;
 
@@ -11,25 +12,46 @@ pub(crate) async fn insert_key(
     (_, offset): (Timestamp, i64),
     kept: Duration,
 ) -> Result<usize, diesel::result::Error> {
+    let inserted = insert_keys(conn, &[(account, claim)], offset, kept).await?;
+    Ok(inserted.len())
+}
+
+/// Writes those of these Idempotency-Keys that do not exist, and returns them.
+pub(crate) async fn insert_keys(
+    conn: &mut Conn,
+    claims: &[(AccountId, &IdempotencyClaim)],
+    offset: i64,
+    kept: Duration,
+) -> Result<HashSet<(AccountId, String)>, diesel::result::Error> {
+    #[derive(QueryableByName)]
+    struct Inserted {
+        #[diesel(sql_type = sql::Uuid)]
+        account_id: AccountId,
+        #[diesel(sql_type = Text)]
+        idempotency_key: String,
+    }
     let kept = i64::try_from(kept.as_micros()).unwrap_or(i64::MAX);
-    diesel::sql_query(
+    let inserted: Vec<Inserted> = diesel::sql_query(
         "INSERT INTO idempotency_keys (account_id, operation, idempotency_key, fingerprint, status, location, body, \
          created_at, expires_at) \
-         SELECT $1, $2, $3, $4, $5, $6, $7, c.now, c.now + $9 * interval '1 microsecond' \
-         FROM (SELECT clock_timestamp() + $8 * interval '1 microsecond' AS now) AS c \
-         ON CONFLICT DO NOTHING",
+         SELECT k.*, c.now, c.now + $9 * interval '1 microsecond' \
+         FROM UNNEST($1, $2, $3, $4, $5, $6, $7) AS k, \
+         (SELECT clock_timestamp() + $8 * interval '1 microsecond' AS now) AS c \
+         ON CONFLICT DO NOTHING RETURNING account_id, idempotency_key",
     )
-    .bind::<sql::Uuid, _>(V(account))
-    .bind::<Text, _>(claim.operation)
-    .bind::<Text, _>(&claim.key)
-    .bind::<Binary, _>(&claim.answer.fingerprint)
-    .bind::<Integer, _>(claim.answer.status)
-    .bind::<Text, _>(&claim.answer.location)
-    .bind::<Binary, _>(&claim.answer.body)
+    .bind::<Array<sql::Uuid>, _>(column(claims, |(account, _)| V(*account)))
+    .bind::<Array<Text>, _>(column(claims, |(_, claim)| claim.operation))
+    .bind::<Array<Text>, _>(column(claims, |(_, claim)| claim.key.clone()))
+    .bind::<Array<Binary>, _>(column(claims, |(_, claim)| claim.answer.fingerprint.clone()))
+    .bind::<Array<Integer>, _>(column(claims, |(_, claim)| claim.answer.status))
+    .bind::<Array<Text>, _>(column(claims, |(_, claim)| claim.answer.location.clone()))
+    .bind::<Array<Binary>, _>(column(claims, |(_, claim)| claim.answer.body.clone()))
     .bind::<BigInt, _>(offset)
     .bind::<BigInt, _>(kept)
-    .execute(conn)
-    .await
+    .load(conn)
+    .await?;
+    let key = |one: Inserted| (one.account_id, one.idempotency_key);
+    Ok(inserted.into_iter().map(key).collect())
 }
 
 /// The row of an Idempotency-Key and the database's clock, in one query.

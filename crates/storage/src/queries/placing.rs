@@ -1,0 +1,114 @@
+//! Accepts several calls in one transaction, on PostgreSQL, with statements that do not depend on how many they are.
+
+use super::{calls, events, idempotency, wallets};
+use crate::database::Together;
+use crate::postgres::dialect::insert_keys;
+use crate::prelude::*;
+
+/// What the shared transaction did with a call.
+pub(crate) enum Shared {
+    /// The call was written. Holds the endpoints that have deliveries.
+    Accepted(Vec<EndpointId>),
+    /// Nothing: [`calls::place`] decides.
+    Alone,
+    /// Nothing: another transaction has locked the account's wallet.
+    Locked,
+}
+
+/// How long the transaction waits for a lock that is not a wallet's.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// Accepts the calls that need no decision: their wallets have room without buying credits, and their Idempotency-Keys
+/// are new. Waits for locked wallets only if `is_patient`.
+pub(crate) async fn place_together(
+    conn: &mut Conn,
+    calls: Vec<NewCall>,
+    offset: i64,
+    is_patient: bool,
+) -> Result<Verdict<Vec<Shared>>> {
+    let accounts: HashSet<AccountId> = calls.iter().map(|call| call.account_id).collect();
+    let mut room = wallets::lock(conn, accounts, is_patient).await?;
+    let mut keys = HashSet::new();
+    let mut done: Vec<Shared> = Vec::with_capacity(calls.len());
+    for call in &calls {
+        let key = call.idempotency.as_ref();
+        let is_first = key.is_none_or(|key| keys.insert((call.account_id, &key.key)));
+        done.push(match room.get_mut(&call.account_id) {
+            None => Shared::Locked,
+            Some(room) if *room >= call.reserve && is_first && call.key_budget.is_none() => {
+                *room -= call.reserve;
+                Shared::Accepted(Vec::new())
+            }
+            Some(_) => Shared::Alone,
+        });
+    }
+    dialect!(conn, limit_lock_wait(Some(PATIENCE)))?;
+    let claims = calls
+        .iter()
+        .zip(&done)
+        .filter_map(|(call, done)| match done {
+            Shared::Accepted(_) => Some((call.account_id, call.idempotency.as_ref()?)),
+            _ => None,
+        });
+    let claims: Vec<_> = claims.collect();
+    let ours = insert_keys(conn, &claims, offset, idempotency::KEPT).await?;
+    let mut accepted = Vec::with_capacity(calls.len());
+    for (call, done) in calls.iter().zip(&mut done) {
+        let key = call.idempotency.as_ref();
+        if !key.is_none_or(|key| ours.contains(&(call.account_id, key.key.clone()))) {
+            *done = Shared::Alone;
+        } else if let Shared::Accepted(endpoints) = done {
+            accepted.push((call, endpoints));
+        }
+    }
+    ensure!(!accepted.is_empty(), Rollback(done));
+    let with_events = accepted.iter().filter(|(call, _)| call.event.is_some());
+    let accounts: HashSet<AccountId> = with_events.map(|(call, _)| call.account_id).collect();
+    let endpoints = events::hold_endpoints(conn, accounts).await?;
+    let mut held: HashMap<AccountId, Credits> = HashMap::new();
+    let (mut rows, mut outbox) = (Vec::new(), Vec::new());
+    let (mut deliveries, mut reservations) = (Vec::new(), Vec::new());
+    for (call, its_endpoints) in accepted {
+        rows.push(calls::row(Db::Postgres, call));
+        if let Some(event) = &call.event {
+            let of_event = (call.account_id, event.id, event.kind);
+            for (endpoint, status) in endpoints.get(&call.account_id).into_iter().flatten() {
+                deliveries.push(events::delivery(
+                    mint(call.at),
+                    of_event,
+                    (*endpoint, *status),
+                    None,
+                    call.at,
+                ));
+                if *status == EndpointStatus::Enabled {
+                    its_endpoints.push(*endpoint);
+                }
+            }
+            let event = event.clone();
+            outbox.push(events::row(call.account_id, Some(call.id), event, call.at));
+        }
+        if call.reserve != 0 {
+            *held.entry(call.account_id).or_default() += call.reserve;
+            let draw = wallets::Draw::of_call(call);
+            reservations.push(wallets::reservation(call.id, &draw, call.reserve));
+        }
+    }
+    let (accounts, credits): (Vec<AccountId>, Vec<Credits>) = held.into_iter().unzip();
+    let accounts: Vec<_> = accounts.into_iter().map(V).collect();
+    Together::default()
+        .bind::<Array<sql::Uuid>, _>(&accounts)?
+        .bind::<Array<BigInt>, _>(&credits)?
+        .insert(rows)?
+        .insert(outbox)?
+        .insert(deliveries)?
+        .insert(reservations)?
+        .execute(
+            conn,
+            "UPDATE wallets SET reserved = wallets.reserved + held.credits \
+             FROM UNNEST($1, $2) AS held(account_id, credits) \
+             WHERE wallets.account_id = held.account_id",
+        )
+        .await?;
+    failpoints::hit(failpoints::PLACE_BEFORE_COMMIT);
+    Ok(Commit(done))
+}
