@@ -22,6 +22,12 @@ mod tls;
 
 use std::process::ExitCode;
 
+use mimalloc::MiMalloc;
+
+/// Requests allocate on one thread and free on another; the system's allocator takes a quarter of a list's time.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
 /// Reading a strange file comes before all else: that child can open nothing once its limits are set, no runtime either.
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
