@@ -13,6 +13,7 @@ use offhook_ratelimit::{
     MemoryStore, Quota, RedisStore, Space, Timed, Unavailable, client_ip,
 };
 
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{ApiError, Code};
@@ -69,6 +70,8 @@ pub struct RateLimits {
     /// The permits for callbacks from addresses that are over their limit.
     doubted: Arc<Semaphore>,
     settings: LimitSettings,
+    /// Where answers of a shared store arrive.
+    runtime: Option<Handle>,
     warned_of_proxy: AtomicBool,
     overflow_minute: AtomicI64,
 }
@@ -76,15 +79,16 @@ pub struct RateLimits {
 impl RateLimits {
     /// Counts in memory with these limits.
     pub fn new(settings: LimitSettings) -> Self {
-        Self::with(Limiter::Memory(MemoryStore::new()), settings)
+        Self::with(Limiter::Memory(MemoryStore::new()), None, settings)
     }
 
-    /// Counts with these limits together with every other process that uses this store.
+    /// Counts with these limits together with every other process that uses this store. Called on the runtime on which
+    /// the store was connected.
     pub fn shared(store: RedisStore, settings: LimitSettings) -> Self {
-        Self::with(Limiter::Redis(store), settings)
+        Self::with(Limiter::Redis(store), Some(Handle::current()), settings)
     }
 
-    fn with(limiter: Limiter, settings: LimitSettings) -> Self {
+    fn with(limiter: Limiter, runtime: Option<Handle>, settings: LimitSettings) -> Self {
         Self {
             limiter,
             ip_quota: quota(settings.ip_per_minute),
@@ -92,9 +96,16 @@ impl RateLimits {
             page_quota: quota(settings.page_ip_per_minute),
             doubted: Arc::new(Semaphore::new(DOUBTED)),
             settings,
+            runtime,
             warned_of_proxy: AtomicBool::new(false),
             overflow_minute: AtomicI64::new(0),
         }
+    }
+
+    /// Where to run several waits for shared stores in a row: each answer that arrives on another runtime wakes one of its
+    /// threads, which costs more than the wait. `None` if requests are counted in memory.
+    pub(crate) const fn runtime(&self) -> Option<&Handle> {
+        self.runtime.as_ref()
     }
 
     /// Whether requests can be counted. `false` while Redis is unreachable: the server then refuses every request.

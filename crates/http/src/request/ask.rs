@@ -12,6 +12,7 @@ use offhook_domain::{
     AccountId, AgentId, BatchId, CallHandle, ConversationId, DeliveryId, DocumentId, EndpointId,
     FolderId, InvoiceId, PhoneNumberId, ResourceKind, Scope, ToolId,
 };
+use offhook_ratelimit::{Decision, Timed};
 use offhook_services::store::ApiKey;
 use offhook_services::{Caller, Services};
 use uuid::Uuid;
@@ -142,9 +143,9 @@ where
         Box::pin(async move {
             let state = state(&req)?;
             let exchange = Exchange::of(&req)?;
-            let caller = authenticate(&state, req.headers()).await?;
+            let (caller, taken) = authenticate(&state, req.headers()).await?;
             exchange.know(&caller, &req);
-            admit(&state, &exchange, &caller).await?;
+            admit(&exchange, taken?)?;
             permit(&caller, P::SCOPE, P::ENGINE_MODULE)?;
             let id = Id::of(req.match_info());
             let query = read_query(&req)?;
@@ -189,10 +190,31 @@ pub(crate) fn state(req: &HttpRequest) -> Result<web::Data<HttpState>, ApiError>
         .ok_or_else(|| ApiError::internal("the application has no state"))
 }
 
-async fn authenticate(state: &HttpState, headers: &HeaderMap) -> Result<Caller, ApiError> {
+/// The decision of the account's bucket; `None` while limits are off.
+type Taken = Result<Option<Timed<Decision>>, ApiError>;
+
+/// The caller, for whom a token has been taken from the account's bucket, which counts every request with a valid key.
+async fn authenticate(state: &HttpState, headers: &HeaderMap) -> Result<(Caller, Taken), ApiError> {
     let token = bearer_token(headers).ok_or_else(ApiError::unauthorized)?;
-    let caller = state.services.keys().authenticate(token).await?;
-    caller.ok_or_else(ApiError::unauthorized)
+    let (shared, token) = (state.clone(), token.to_owned());
+    let both = async move {
+        let caller = shared.services.keys().authenticate(&token).await?;
+        let caller = caller.ok_or_else(ApiError::unauthorized)?;
+        let per_minute = caller.terms.requests_per_minute;
+        // Not the request's arrival time: the request may have waited for the database since.
+        let now = shared.services.clock().now();
+        let limits = &shared.limits;
+        let taken = limits.take_account(caller.account.id, per_minute, now);
+        let taken = taken.await;
+        Ok((caller, taken))
+    };
+    match state.limits.runtime() {
+        None => both.await,
+        Some(runtime) => {
+            let both = runtime.spawn(both).await;
+            both.unwrap_or_else(|error| Err(ApiError::internal(error)))
+        }
+    }
 }
 
 /// The token of exactly one `Authorization: Bearer` header. The scheme is case-insensitive.
@@ -207,15 +229,9 @@ pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
         .then_some(token.trim_matches(' '))
 }
 
-/// Takes a token from the account's bucket, which counts every request with a valid key.
-async fn admit(state: &HttpState, exchange: &Exchange, caller: &Caller) -> Result<(), ApiError> {
-    let per_minute = caller.terms.requests_per_minute;
-    // Not the request's arrival time: the request may have waited for the database since.
-    let now = state.services.clock().now();
-    let taken = state
-        .limits
-        .take_account(caller.account.id, per_minute, now);
-    let Some(taken) = taken.await? else {
+/// Notes what is left in the account's bucket. Fails if it was empty.
+fn admit(exchange: &Exchange, taken: Option<Timed<Decision>>) -> Result<(), ApiError> {
+    let Some(taken) = taken else {
         return Ok(());
     };
     exchange.account.set(Some(taken.answer));
