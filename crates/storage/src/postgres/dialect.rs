@@ -37,9 +37,9 @@ pub(crate) async fn lease_clock(conn: &mut Conn, offset: i64) -> Result<Timestam
     key_clock(conn, Timestamp::from_micros(0), offset).await
 }
 
-/// The clocks of deliveries: the one that decides what is due, and the one for leases. Both are the database's,
-/// whatever a node's own clock shows.
-pub(crate) async fn delivery_clocks(
+/// The clock that decides what is due, and the one for leases. Both are the database's, whatever a node's own clock
+/// shows.
+pub(crate) async fn clocks(
     conn: &mut Conn,
     steady: Timestamp,
     offset: i64,

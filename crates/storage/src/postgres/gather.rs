@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::{Postgres, dialect};
 use crate::database::Conn;
-use crate::queries::agents::{Callable, ToCall};
+use crate::queries::agents::{Callable, OfVersion, ToCall, WithConfig, to_call, with_config};
 use crate::{Result, StoreError, queries, units};
 
 /// The look-ups that nearly every request makes.
@@ -23,14 +23,22 @@ pub(crate) struct Gathered {
     pub(crate) keys: Gather<[u8; 32], dialect::Keyed>,
     pub(crate) live_calls: Gather<AccountId, i64>,
     pub(crate) agents_to_call: Gather<ToCall, Option<Callable>>,
+    pub(crate) agents: Gather<OfVersion, Option<WithConfig>>,
 }
 
 impl Gathered {
     pub(crate) fn of(db: &Postgres) -> Self {
         Self {
-            keys: Gather::of(db, dialect::find_by_digests),
-            live_calls: Gather::of(db, queries::claims::live_calls_of),
-            agents_to_call: Gather::of(db, queries::agents::all_to_call),
+            keys: Gather::of(db, Find::All(dialect::find_by_digests)),
+            live_calls: Gather::of(db, Find::All(queries::claims::live_calls_of)),
+            agents_to_call: Gather::of(
+                db,
+                Find::Each(|conn, asked| Box::pin(to_call(conn, asked))),
+            ),
+            agents: Gather::of(
+                db,
+                Find::Each(|conn, asked| Box::pin(with_config(conn, asked))),
+            ),
         }
     }
 }
@@ -70,8 +78,23 @@ pub(super) fn ended() -> StoreError {
     StoreError::Unavailable("the database's runtime has ended".to_owned())
 }
 
-/// Finds the values of several keys. A key without one has the default value.
-type Find<K, V> = for<'c> fn(&'c mut Conn, Vec<K>) -> BoxFuture<'c, Result<HashMap<K, V>>>;
+type Found<'c, K, V> = BoxFuture<'c, Result<HashMap<K, V>>>;
+
+/// How values are found.
+enum Find<K, V> {
+    /// Those of several keys at once. A key without one has the default value.
+    All(for<'c> fn(&'c mut Conn, Vec<K>) -> Found<'c, K, V>),
+    /// Each by a statement of its own.
+    Each(for<'c> fn(&'c mut Conn, K) -> BoxFuture<'c, Result<V>>),
+}
+
+impl<K, V> Clone for Find<K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K, V> Copy for Find<K, V> {}
 
 type Waiting<K, V> = (K, oneshot::Sender<Result<V>>);
 
@@ -109,7 +132,17 @@ where
 {
     let keys: HashSet<K> = waiting.iter().map(|(key, _)| key.clone()).collect();
     let keys: Vec<K> = keys.into_iter().collect();
-    let work = units::certain(move |conn| find(conn, keys));
+    let work = units::certain(move |conn| match find {
+        Find::All(find) => find(conn, keys),
+        Find::Each(find) => Box::pin(async move {
+            let mut found = HashMap::with_capacity(keys.len());
+            for key in keys {
+                let value = find(conn, key.clone()).await?;
+                found.insert(key, value);
+            }
+            Ok(found)
+        }),
+    });
     let found: Result<HashMap<K, V>> = units::answered(db.read(work).await);
     for (key, caller) in waiting {
         let found = found.as_ref().map_err(Clone::clone);

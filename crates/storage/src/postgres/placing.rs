@@ -57,7 +57,6 @@ fn place(db: Postgres, waiting: Vec<Waiting>, is_patient: bool) -> BoxFuture<'st
 async fn place_some(db: Postgres, waiting: Vec<Waiting>, is_patient: bool) {
     let offset = match waiting.as_slice() {
         [] => return,
-        [one] if !is_patient => return waiting.into_iter().for_each(|one| place_alone(&db, one)),
         [one, ..] => one.offset,
     };
     let calls: Vec<NewCall> = waiting.iter().map(|one| one.call.clone()).collect();

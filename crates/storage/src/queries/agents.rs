@@ -2,7 +2,6 @@
 
 use super::{numbers::unassign, pins, tools};
 use crate::prelude::*;
-use futures_util::future::BoxFuture;
 
 pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<()> {
     let agent = new.agent;
@@ -42,32 +41,21 @@ pub(crate) async fn find(
 /// The agent that the client named, by its id or its id at the legacy provider, with its published configuration and
 /// the number that its calls are placed from: its own oldest, else the account's. Where calls go over a trunk, only a
 /// number of the trunk may be the caller. One statement, because placing a call waits for each.
+/// One of an agent's versions; `None` is the head.
+pub(crate) type OfVersion = (AccountId, AgentId, Option<i32>);
+
+/// An agent with the configuration of one of its versions, as JSON text.
+pub(crate) type WithConfig = (Agent, Option<String>);
+
 /// An agent that a client wants to call, and the lines that there are.
 pub(crate) type ToCall = (AccountId, AgentRef, Lines);
 
 /// An agent with its published configuration, as JSON text, and the number that its calls are placed from.
 pub(crate) type Callable = (Agent, Option<String>, Option<E164>);
 
-/// [`to_call`] for each of these.
-pub(crate) fn all_to_call(
-    conn: &mut Conn,
-    asked: Vec<ToCall>,
-) -> BoxFuture<'_, Result<HashMap<ToCall, Option<Callable>>>> {
-    Box::pin(async move {
-        let mut found = HashMap::with_capacity(asked.len());
-        for (account, reference, lines) in asked {
-            let callable = to_call(conn, account, &reference, lines).await?;
-            found.insert((account, reference, lines), callable);
-        }
-        Ok(found)
-    })
-}
-
 pub(crate) async fn to_call(
     conn: &mut Conn,
-    account: AccountId,
-    reference: &AgentRef,
-    lines: Lines,
+    (account, reference, lines): ToCall,
 ) -> Result<Option<Callable>> {
     let (carrier, legacy_any) = (lines.carrier, lines.legacy_any);
     let carried = || {
@@ -117,8 +105,8 @@ pub(crate) async fn to_call(
         ))
         .into_boxed::<Db>();
     query = match reference {
-        AgentRef::Id(id) => query.filter(agents::id.eq(V(*id))),
-        AgentRef::Provider(id) => query.filter(agents::provider_agent_id.eq(id.clone())),
+        AgentRef::Id(id) => query.filter(agents::id.eq(V(id))),
+        AgentRef::Provider(id) => query.filter(agents::provider_agent_id.eq(id)),
     };
     type Found = (Agent, Option<String>, Option<E164>, Option<E164>);
     let found: Option<Found> = query.found(conn).await?;
@@ -126,19 +114,22 @@ pub(crate) async fn to_call(
 }
 
 /// An agent of the account with the configuration of `version`, or of its head version, as JSON text.
-async fn with_config(
+pub(crate) async fn with_config(
     conn: &mut Conn,
-    account: AccountId,
-    id: AgentId,
-    version: Option<i32>,
-) -> Result<Option<(Agent, Option<String>)>> {
-    let agent = some_or!(find(conn, account, id).await?, None);
-    let config = versions::table
-        .find((V(id), version.unwrap_or(agent.head_version)))
-        .select(versions::config)
+    (account, id, version): OfVersion,
+) -> Result<Option<WithConfig>> {
+    let version = sql::<Integer>("COALESCE(")
+        .bind::<Nullable<Integer>, _>(version)
+        .sql(", agents.head_version)");
+    let its = versions::agent_id
+        .eq(agents::id)
+        .and(versions::version.eq(version));
+    Ok(agents::table
+        .left_join(versions::table.on(its))
+        .filter(agents::id.eq(V(id)).and(agents::account_id.eq(V(account))))
+        .select((Agent::as_select(), versions::config.nullable()))
         .found(conn)
-        .await?;
-    Ok(Some((agent, config)))
+        .await?)
 }
 
 /// A version with its configuration, as JSON text.
@@ -171,7 +162,10 @@ impl Store {
         id: AgentId,
         version: Option<i32>,
     ) -> Answer<'_, Option<(Agent, Option<String>)>> {
-        read!(self, |conn| with_config(conn, account, id, version).await)
+        match &self.gathered {
+            Some(gathered) => Box::pin(gathered.agents.find((account, id, version))),
+            None => read!(self, |conn| with_config(conn, (account, id, version)).await),
+        }
     }
 
     /// An agent with its published configuration, as JSON text, and the number that its calls are placed from: its own
@@ -186,8 +180,7 @@ impl Store {
         if let Some(gathered) = &self.gathered {
             return gathered.agents_to_call.find(asked).await;
         }
-        let (account, reference, lines) = asked;
-        read!(self, |conn| to_call(conn, account, &reference, lines).await).await
+        read!(self, |conn| to_call(conn, asked).await).await
     }
 
     /// Changes an agent. `None` if its head version, or a status that changes, is no longer the one that the change is
@@ -226,7 +219,7 @@ impl Store {
             if status == Some(AgentStatus::Archived) {
                 unassign(conn, account, id, change.at).await?;
             }
-            let changed = with_config(conn, account, id, None).await?;
+            let changed = with_config(conn, (account, id, None)).await?;
             Ok(Verdict::keep_if(changed.is_some(), changed))
         })
     }
@@ -267,7 +260,7 @@ impl Store {
                 ))
                 .execute(conn)
                 .await?;
-            let published = with_config(conn, account, id, None).await?;
+            let published = with_config(conn, (account, id, None)).await?;
             Ok(Verdict::keep_if(published.is_some(), published))
         })
     }

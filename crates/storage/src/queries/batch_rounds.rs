@@ -30,7 +30,7 @@ impl Tx<'_> {
         agent: AgentRef,
         lines: Lines,
     ) -> Result<Option<(Agent, Option<E164>)>> {
-        let found = agents::to_call(self.0, account, &agent, lines).await?;
+        let found = agents::to_call(self.0, (account, agent, lines)).await?;
         Ok(found.map(|(agent, _, usual)| (agent, usual)))
     }
 
@@ -64,7 +64,7 @@ impl Tx<'_> {
 
     /// Writes the call of a recipient, whose credits are reserved. `call.initiated` is only for POST /v1/calls.
     pub async fn place_batch_call(&mut self, recipient: &Recipient, call: &NewCall) -> Result<()> {
-        call_rows::insert(self.0, call).await?;
+        call_rows::row(self.0.db(), call).run(self.0).await?;
         insert_reservation(self.0, call.id, &Draw::of_call(call), call.reserve).await?;
         insert! {
             self.0, tries: recipient_id = recipient.id, attempt = recipient.attempt,

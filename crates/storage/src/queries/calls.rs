@@ -55,12 +55,7 @@ impl Row {
     }
 }
 
-/// Inserts the conversation of an accepted call.
-pub(crate) async fn insert(conn: &mut Conn, call: &NewCall) -> Result<()> {
-    row(conn.db(), call).run(conn).await
-}
-
-/// The statement of [`insert`].
+/// The statement that inserts the conversation of an accepted call.
 pub(crate) fn row(db: Db, call: &NewCall) -> impl QueryFragment<Db> + QueryId + Send + use<> {
     queued(
         db,
@@ -130,12 +125,11 @@ pub(crate) async fn place(
         Reserve::WalletTooLow => return Ok(Rollback(Placed::WalletTooLow)),
         Reserve::BudgetTooLow => return Ok(Rollback(Placed::BudgetTooLow)),
     }
+    let (account, id, at) = (call.account_id, call.id, call.at);
+    row(conn.db(), &call).run(conn).await?;
     let endpoints = match call.event.take() {
-        Some(event) => events::emit_first(conn, &call, event).await?,
-        None => {
-            insert(conn, &call).await?;
-            Vec::new()
-        }
+        Some(event) => events::emit(conn, account, id, event, at).await?,
+        None => Vec::new(),
     };
     wallets::insert_reservation(conn, call.id, &draw, call.reserve).await?;
     failpoints::hit(failpoints::PLACE_BEFORE_COMMIT);

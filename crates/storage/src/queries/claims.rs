@@ -1,6 +1,7 @@
 //! The ownership of calls: claims, leases and orphans.
 
 use super::moments;
+use crate::database::Together;
 use crate::prelude::*;
 use diesel::expression::SqlLiteral;
 use futures_util::future::BoxFuture;
@@ -108,8 +109,8 @@ impl Store {
     ) -> Answer<'_, Vec<Conversation>> {
         let offset = self.offset();
         transact!(self, |conn| {
-            let queue_now = dialect!(conn, key_clock(steady, offset))?;
-            let lease = dialect!(conn, lease_clock(offset))?.plus(lease());
+            let (queue_now, lease_now) = dialect!(conn, clocks(steady, offset))?;
+            let lease = lease_now.plus(lease());
             if !locks::try_lock_account(conn, account).await? {
                 return Ok(Rollback(Vec::new()));
             }
@@ -126,11 +127,8 @@ impl Store {
                 .select(calls::id)
                 .load(conn)
                 .await?;
-            let mut claimed = Vec::with_capacity(ids.len());
             let ids = locks::skip_locked_calls(conn, ids).await?;
-            for (id, claim) in ids.into_iter().zip(claims_from(first)) {
-                claimed.extend(claim_one(conn, (id, claim), (now, lease), node).await?);
-            }
+            let claimed = claim_all(conn, ids, first, (now, lease), node).await?;
             Ok(Verdict::keep_if(!claimed.is_empty(), claimed))
         })
     }
@@ -234,6 +232,53 @@ fn claims_from(first: ClaimId) -> impl Iterator<Item = ClaimId> {
         let claim = first.uuid().as_u128().wrapping_add(next);
         ClaimId::from_uuid(Uuid::from_u128(claim))
     })
+}
+
+/// `queued → dialing` of these calls, with `first` and its successors as claims. Leaves out those that are no longer
+/// queued.
+async fn claim_all(
+    conn: &mut Conn,
+    ids: Vec<ConversationId>,
+    first: ClaimId,
+    (now, lease): (Timestamp, Timestamp),
+    node: NodeId,
+) -> Result<Vec<Conversation>> {
+    let mut claimed: Vec<Conversation> = Vec::with_capacity(ids.len());
+    if conn.db() == Db::Sqlite {
+        for (id, claim) in ids.into_iter().zip(claims_from(first)) {
+            claimed.extend(claim_one(conn, (id, claim), (now, lease), node).await?);
+        }
+        return Ok(claimed);
+    }
+    let claims: Vec<_> = claims_from(first).take(ids.len()).map(V).collect();
+    let ids: Vec<_> = ids.into_iter().map(V).collect();
+    diesel::sql_query(
+        "UPDATE conversations SET state = 'dialing', claim_id = n.claim_id, node_id = $3, lease_expires_at = $4, \
+           last_seq = last_seq + 1 \
+         FROM UNNEST($1, $2) AS n(id, claim_id) \
+         WHERE conversations.id = n.id AND conversations.state = 'queued'",
+    )
+    .bind::<Array<sql::Uuid>, _>(&ids)
+    .bind::<Array<sql::Uuid>, _>(&claims)
+    .bind::<sql::Uuid, _>(V(node))
+    .bind::<sql::Instant, _>(V(lease))
+    .run(conn)
+    .await?;
+    claimed = calls::table
+        .filter(calls::id.eq_any(ids))
+        .filter(calls::claim_id.eq_any(claims))
+        .order((calls::started_at, calls::id))
+        .select(Conversation::as_select())
+        .load(conn)
+        .await?;
+    let entries = claimed
+        .iter()
+        .map(|call| moments::entry(call.id, call.last_seq, CallState::Dialing, now));
+    Together::default()
+        .insert(entries.collect())?
+        .run(conn)
+        .await?;
+    Ok(claimed)
 }
 
 /// `queued → dialing` of one call; `None` if it is no longer queued.

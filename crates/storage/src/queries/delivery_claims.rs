@@ -68,7 +68,7 @@ impl Store {
     ) -> Result<Vec<ClaimedAttempt>> {
         let offset = self.offset();
         let (mut attempts, sealed) = keep!(self, |conn| {
-            let (due, judged_at) = dialect!(conn, delivery_clocks(steady, offset))?;
+            let (due, judged_at) = dialect!(conn, clocks(steady, offset))?;
             let claim = Claim {
                 id: mint(now),
                 now,

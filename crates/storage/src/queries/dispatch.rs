@@ -115,7 +115,7 @@ impl Store {
     pub fn due_endpoints(&self, steady: Timestamp) -> Answer<'_, Vec<DueEndpoint>> {
         let offset = self.offset();
         read!(self, |conn| {
-            let (now, judged_at) = dialect!(conn, delivery_clocks(steady, offset))?;
+            let (now, judged_at) = dialect!(conn, clocks(steady, offset))?;
             let [firsts, mut retries] = dues(conn, judged_at).await?;
             let mut all: Vec<DueEndpoint> = firsts
                 .into_keys()

@@ -1,8 +1,7 @@
 //! The outbox: an event and one delivery per enabled endpoint, written with the change that caused them.
 
-use super::calls;
 use crate::database::Together;
-use crate::postgres::dialect::{With, Write};
+use crate::postgres::dialect::With;
 use crate::prelude::*;
 use diesel::query_builder::{QueryFragment, QueryId};
 
@@ -32,28 +31,9 @@ pub(crate) async fn emit(
     event: NewEvent,
     at: Timestamp,
 ) -> Result<Vec<EndpointId>> {
-    emit_with(conn, None, (account, conversation), event, at).await
-}
-
-/// Also writes the conversation of an accepted call.
-pub(crate) async fn emit_first(
-    conn: &mut Conn,
-    call: &NewCall,
-    event: NewEvent,
-) -> Result<Vec<EndpointId>> {
-    emit_with(conn, Some(call), (call.account_id, call.id), event, call.at).await
-}
-
-async fn emit_with(
-    conn: &mut Conn,
-    call: Option<&NewCall>,
-    (account, conversation): (AccountId, ConversationId),
-    event: NewEvent,
-    at: Timestamp,
-) -> Result<Vec<EndpointId>> {
     let (id, kind) = (event.id, event.kind);
     let event = row(account, Some(conversation), event, at);
-    let targets = insert_and_hold_endpoints(conn, call, account, event).await?;
+    let targets = insert_and_hold_endpoints(conn, account, event).await?;
     ensure!(!targets.is_empty(), Vec::new());
     // The deliveries of the call's first event whose first attempt has not ended.
     let earlier: Vec<(EndpointId, DeliveryId)> = match kind {
@@ -117,15 +97,12 @@ pub(crate) async fn hold_endpoints(
     Ok(held)
 }
 
-/// Writes the conversation, if there is one, and its event. Returns the endpoints that get deliveries: the enabled
-/// ones, and those that failed for too long. It reads them with a lock that an endpoint's deletion or disabling waits
-/// for, so that no delivery is written after it.
+/// Writes an event. Returns the endpoints that get deliveries. It reads them with a lock that an endpoint's deletion or
+/// disabling waits for, so that no delivery is written after it.
 ///
-/// On PostgreSQL this takes one round trip: with a remote database, round trips are what a call costs. On SQLite a
-/// statement costs none, so each runs alone.
+/// On PostgreSQL this takes one round trip. On SQLite a statement costs none, so each runs alone.
 async fn insert_and_hold_endpoints(
     conn: &mut Conn,
-    call: Option<&NewCall>,
     account: AccountId,
     event: impl QueryFragment<Db> + QueryId + Send + 'static,
 ) -> Result<Vec<(EndpointId, EndpointStatus)>> {
@@ -134,23 +111,11 @@ async fn insert_and_hold_endpoints(
         .order((endpoints::created_at, endpoints::id))
         .select((endpoints::id, endpoints::status));
     if conn.db() == Db::Sqlite {
-        if let Some(call) = call {
-            calls::row(Db::Sqlite, call).execute(conn).await?;
-        }
         event.execute(conn).await?;
         return Ok(then.load(conn).await?);
     }
-    let (event, then) = (Write("event", event), then.locked("FOR SHARE"));
-    Ok(match call {
-        Some(call) => {
-            let writes = (Write("call", calls::row(Db::Postgres, call)), event);
-            With { writes, then }.load(conn).await?
-        }
-        None => {
-            let writes = event;
-            With { writes, then }.load(conn).await?
-        }
-    })
+    let then = then.locked("FOR SHARE");
+    Ok(With { write: event, then }.load(conn).await?)
 }
 
 /// The statement that inserts an event.

@@ -40,7 +40,7 @@ impl Store {
     pub fn backlog(&self, steady: Timestamp) -> Answer<'_, Backlog> {
         let offset = self.offset();
         read!(self, |conn| {
-            let clocks = dialect!(conn, delivery_clocks(steady, offset))?;
+            let clocks = dialect!(conn, clocks(steady, offset))?;
             let oldest_due = dispatch::oldest_due(conn, clocks).await?;
             // A batch that needs no further round has its next one at NEVER.
             let batches = some("batch_calls", "look_at < $1").bind::<Instant, _>(NEVER);

@@ -1,6 +1,7 @@
 //! The moments of a conversation.
 
 use crate::prelude::*;
+use diesel::query_builder::{QueryFragment, QueryId};
 use std::borrow::Cow;
 
 /// The text without U+0000, which PostgreSQL rejects. The output of a model or a service must not stop a conversation.
@@ -12,6 +13,17 @@ pub(crate) fn kept(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The statement that inserts that a state was entered.
+pub(super) fn entry(
+    id: ConversationId,
+    seq: i32,
+    state: CallState,
+    at: Timestamp,
+) -> impl QueryFragment<Db> + QueryId + Send {
+    diesel::insert_into(moments::table)
+        .values(row! { moments: conversation_id = id, seq, at, state })
+}
+
 /// Writes that a state was entered.
 pub(super) async fn entered(
     conn: &mut Conn,
@@ -20,7 +32,7 @@ pub(super) async fn entered(
     state: CallState,
     at: Timestamp,
 ) -> Result<()> {
-    insert! { conn, moments: conversation_id = id, seq, at, state }
+    entry(id, seq, state, at).run(conn).await
 }
 
 /// Whether the conversation's moment `seq` is a turn that began at this time.

@@ -30,9 +30,8 @@ pub(crate) async fn lease_clock(_conn: &mut Conn, offset: i64) -> Result<Timesta
     Ok(Timestamp::from_micros(micros.saturating_add(offset)))
 }
 
-/// The clocks of deliveries: the one that decides what is due, and the one for leases. A change of the machine's clock
-/// affects neither.
-pub(crate) async fn delivery_clocks(
+/// The clock that decides what is due, and the one for leases. A change of the machine's clock affects neither.
+pub(crate) async fn clocks(
     conn: &mut Conn,
     steady: Timestamp,
     offset: i64,
