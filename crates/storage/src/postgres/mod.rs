@@ -21,16 +21,16 @@ use crate::units::{self, AnyAnswer, Work};
 use crate::{Result, StoreError, Verdict};
 use health_probe::HealthProbe;
 
-pub(crate) use gather::Gathered;
 pub use listener::Listener;
-pub(crate) use placing::Placer;
+pub(crate) use queues::Queues;
 pub(crate) use steps::CallWriter;
 
 pub(crate) mod dialect;
 mod gather;
 mod health_probe;
 mod listener;
-mod placing;
+mod queues;
+pub(crate) mod sharing;
 mod steps;
 
 /// Settings of every session. Every wait is limited, so that an outage is an error, not a hang. Statements are planned

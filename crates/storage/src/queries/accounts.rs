@@ -93,10 +93,10 @@ impl Store {
         digest: [u8; 32],
         now: Timestamp,
     ) -> Answer<'_, Option<(ApiKey, Account, Timestamp)>> {
-        if let Some(gathered) = &self.gathered {
+        if let Some(queues) = &self.queues {
             let offset = self.offset();
             return Box::pin(async move {
-                let found = gathered.keys.find(digest).await?;
+                let found = queues.lookups.keys.find(digest).await?;
                 let by_its_clock = |(key, account, at): (_, _, Timestamp)| {
                     let at = Timestamp::from_micros(at.micros().saturating_add(offset));
                     (key, account, at)

@@ -162,8 +162,8 @@ impl Store {
         id: AgentId,
         version: Option<i32>,
     ) -> Answer<'_, Option<(Agent, Option<String>)>> {
-        match &self.gathered {
-            Some(gathered) => Box::pin(gathered.agents.find((account, id, version))),
+        match &self.queues {
+            Some(queues) => Box::pin(queues.lookups.agents.find((account, id, version))),
             None => read!(self, |conn| with_config(conn, (account, id, version)).await),
         }
     }
@@ -177,8 +177,8 @@ impl Store {
         lines: Lines,
     ) -> Result<Option<Callable>> {
         let asked = (account, reference, lines);
-        if let Some(gathered) = &self.gathered {
-            return gathered.agents_to_call.find(asked).await;
+        if let Some(queues) = &self.queues {
+            return queues.lookups.agents_to_call.find(asked).await;
         }
         read!(self, |conn| to_call(conn, asked).await).await
     }

@@ -142,8 +142,8 @@ impl Store {
     /// `StoreError::UnknownCommit` the call may have been accepted; after other errors it was not.
     pub fn place_call(&self, call: NewCall) -> Answer<'_, Placed> {
         let offset = self.offset();
-        match &self.placer {
-            Some(placer) => Box::pin(placer.place(call, offset)),
+        match &self.queues {
+            Some(queues) => Box::pin(queues.calls.make(call, offset)),
             None => transact!(self, |conn| place(conn, call, offset).await),
         }
     }
@@ -174,8 +174,11 @@ impl Store {
         at: Timestamp,
         dialog: Option<String>,
     ) -> Result<Fenced> {
-        if let Some(steps) = &self.steps {
-            return steps.take(id, claim, Step::Answered(at, dialog)).await;
+        if let Some(queues) = &self.queues {
+            return queues
+                .steps
+                .take(id, claim, Step::Answered(at, dialog))
+                .await;
         }
         keep!(self, |conn| answered(conn, id, claim, (at, dialog)).await).await
     }
@@ -188,8 +191,8 @@ impl Store {
     ) -> Result<Fenced> {
         // PostgreSQL's text cannot hold U+0000, and another service's output must not stop a call.
         turn.text.retain(|character| character != '\0');
-        if let Some(steps) = &self.steps {
-            return steps.take(id, claim, Step::Turn(turn)).await;
+        if let Some(queues) = &self.queues {
+            return queues.steps.take(id, claim, Step::Turn(turn)).await;
         }
         keep!(self, |conn| append(conn, id, claim, turn).await).await
     }

@@ -90,8 +90,8 @@ impl Store {
 
     /// How many of the account's calls are dialing, live or closing.
     pub fn live_calls(&self, account: AccountId) -> Answer<'_, i64> {
-        match &self.gathered {
-            Some(gathered) => Box::pin(gathered.live_calls.find(account)),
+        match &self.queues {
+            Some(queues) => Box::pin(queues.lookups.live_calls.find(account)),
             None => read!(self, |conn| live_calls(conn, account).await),
         }
     }

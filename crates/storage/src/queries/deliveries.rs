@@ -1,10 +1,13 @@
 //! Deliveries as customers read them, resends, and test events.
 
 use super::events as outbox;
+use crate::database::Together;
 use crate::dialect::{UnlessThere, push_sorted};
+use crate::postgres::sharing::{self, Share, Shared};
 use crate::prelude::*;
 use crate::sql::Instant;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use futures_util::future::BoxFuture;
 
 const RECOVERED_AT_MOST: i64 = 10_000;
 
@@ -117,6 +120,99 @@ async fn story(
     }))
 }
 
+/// A test event for one endpoint.
+#[derive(Debug, Clone)]
+pub(crate) struct TestEvent {
+    account: AccountId,
+    endpoint: EndpointId,
+    event: NewEvent,
+    at: Timestamp,
+}
+
+impl TestEvent {
+    /// Its only delivery.
+    fn delivery(&self) -> Delivery {
+        Delivery {
+            id: mint(self.at),
+            account_id: self.account,
+            endpoint_id: self.endpoint,
+            event_id: self.event.id,
+            kind: self.event.kind,
+            state: DeliveryState::Pending,
+            attempts_count: 0,
+            next_attempt_at: Some(self.at),
+            created_at: self.at,
+        }
+    }
+}
+
+impl Share for TestEvent {
+    type Answer = Resent;
+
+    fn account(&self) -> AccountId {
+        self.account
+    }
+
+    fn together(
+        conn: &mut Conn,
+        tests: Vec<Self>,
+        _: i64,
+        _: bool,
+    ) -> sharing::Together<'_, Resent> {
+        Box::pin(send_tests(conn, tests))
+    }
+
+    fn alone(self, conn: &mut Conn, _: i64) -> BoxFuture<'_, Result<Verdict<Resent>>> {
+        Box::pin(send_test(conn, self))
+    }
+}
+
+/// Writes the events whose endpoints receive them, and are not being changed by another transaction.
+async fn send_tests(
+    conn: &mut Conn,
+    tests: Vec<TestEvent>,
+) -> Result<Verdict<Vec<Shared<Resent>>>> {
+    let ids: HashSet<EndpointId> = tests.iter().map(|test| test.endpoint).collect();
+    let enabled: Vec<(AccountId, EndpointId)> = endpoints::table
+        .filter(endpoints::id.eq_any(ids.into_iter().map(V)))
+        .filter(endpoints::deleted_at.is_null())
+        .filter(endpoints::status.eq(V(EndpointStatus::Enabled)))
+        .select((endpoints::account_id, endpoints::id))
+        .locked("FOR SHARE SKIP LOCKED")
+        .load(conn)
+        .await?;
+    let enabled: HashSet<(AccountId, EndpointId)> = enabled.into_iter().collect();
+    let (mut events, mut deliveries) = (Vec::new(), Vec::new());
+    let mut done = Vec::with_capacity(tests.len());
+    for test in tests {
+        if !enabled.contains(&(test.account, test.endpoint)) {
+            done.push(Shared::Alone);
+            continue;
+        }
+        let delivery = test.delivery();
+        deliveries.push(outbox::first(&delivery));
+        events.push(outbox::row(test.account, None, test.event, test.at));
+        done.push(Shared::Done(Resent::Asked(delivery)));
+    }
+    let written = Together::default().insert(events)?.insert(deliveries)?;
+    written.run(conn).await?;
+    Ok(Commit(done))
+}
+
+async fn send_test(conn: &mut Conn, test: TestEvent) -> Result<Verdict<Resent>> {
+    match endpoint_status(conn, test.account, test.endpoint).await? {
+        None => return Ok(Rollback(Resent::Absent)),
+        Some(EndpointStatus::Disabled) => return Ok(Rollback(Resent::EndpointDisabled)),
+        Some(EndpointStatus::Enabled) => {}
+    }
+    let delivery = test.delivery();
+    outbox::row(test.account, None, test.event, test.at)
+        .run(conn)
+        .await?;
+    outbox::first(&delivery).run(conn).await?;
+    Ok(Commit(Resent::Asked(delivery)))
+}
+
 /// Whether the endpoint receives events, locked until the transaction ends. `None` if it is deleted.
 async fn endpoint_status(
     conn: &mut Conn,
@@ -206,23 +302,16 @@ impl Store {
         event: NewEvent,
         at: Timestamp,
     ) -> Answer<'_, Resent> {
-        transact!(self, |conn| {
-            match endpoint_status(conn, account, endpoint).await? {
-                None => return Ok(Rollback(Resent::Absent)),
-                Some(EndpointStatus::Disabled) => {
-                    return Ok(Rollback(Resent::EndpointDisabled));
-                }
-                Some(EndpointStatus::Enabled) => {}
-            }
-            let (id, of) = (mint(at), (account, event.id, event.kind));
-            outbox::row(account, None, event, at).execute(conn).await?;
-            let to = (endpoint, EndpointStatus::Enabled);
-            outbox::delivery(id, of, to, None, at).run(conn).await?;
-            Ok(match story(conn, account, id).await? {
-                Some(story) => Commit(Resent::Asked(story.delivery)),
-                None => Rollback(Resent::Absent),
-            })
-        })
+        let test = TestEvent {
+            account,
+            endpoint,
+            event,
+            at,
+        };
+        match &self.queues {
+            Some(queues) => Box::pin(queues.test_events.make(test, 0)),
+            None => transact!(self, |conn| send_test(conn, test).await),
+        }
     }
 
     /// Requests one more attempt of a delivery. A repeated request while it waits changes nothing.

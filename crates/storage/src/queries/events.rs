@@ -131,6 +131,13 @@ pub(crate) fn row(
     })
 }
 
+/// The statement that inserts the delivery of a new event to an endpoint that receives it.
+pub(crate) fn first(of: &Delivery) -> impl QueryFragment<Db> + QueryId + Send + use<> {
+    let event = (of.account_id, of.event_id, of.kind);
+    let to = (of.endpoint_id, EndpointStatus::Enabled);
+    delivery(of.id, event, to, None, of.created_at)
+}
+
 /// The statement that inserts an event's delivery to an endpoint: `pending`, or `cancelled` if the endpoint is disabled.
 pub(crate) fn delivery(
     id: DeliveryId,

@@ -3,33 +3,46 @@
 use super::{calls, events, idempotency, wallets};
 use crate::database::Together;
 use crate::postgres::dialect::insert_keys;
+use crate::postgres::sharing::{self, Share, Shared};
 use crate::prelude::*;
-
-/// What the shared transaction did with a call.
-pub(crate) enum Shared {
-    /// The call was written. Holds the endpoints that have deliveries.
-    Accepted(Vec<EndpointId>),
-    /// Nothing: [`calls::place`] decides.
-    Alone,
-    /// Nothing: another transaction has locked the account's wallet.
-    Locked,
-}
+use futures_util::future::BoxFuture;
 
 /// How long the transaction waits for a lock that is not a wallet's.
 const PATIENCE: Duration = Duration::from_millis(10);
 
+impl Share for NewCall {
+    type Answer = Placed;
+
+    fn account(&self) -> AccountId {
+        self.account_id
+    }
+
+    fn together(
+        conn: &mut Conn,
+        calls: Vec<Self>,
+        offset: i64,
+        is_patient: bool,
+    ) -> sharing::Together<'_, Placed> {
+        Box::pin(place_together(conn, calls, offset, is_patient))
+    }
+
+    fn alone(self, conn: &mut Conn, offset: i64) -> BoxFuture<'_, Result<Verdict<Placed>>> {
+        Box::pin(calls::place(conn, self, offset))
+    }
+}
+
 /// Accepts the calls that need no decision: their wallets have room without buying credits, and their Idempotency-Keys
-/// are new. Waits for locked wallets only if `is_patient`.
-pub(crate) async fn place_together(
+/// are new.
+async fn place_together(
     conn: &mut Conn,
     calls: Vec<NewCall>,
     offset: i64,
     is_patient: bool,
-) -> Result<Verdict<Vec<Shared>>> {
+) -> Result<Verdict<Vec<Shared<Placed>>>> {
     let accounts: HashSet<AccountId> = calls.iter().map(|call| call.account_id).collect();
     let mut room = wallets::lock(conn, accounts, is_patient).await?;
     let mut keys = HashSet::new();
-    let mut done: Vec<Shared> = Vec::with_capacity(calls.len());
+    let mut done: Vec<Shared<Placed>> = Vec::with_capacity(calls.len());
     for call in &calls {
         let key = call.idempotency.as_ref();
         let is_first = key.is_none_or(|key| keys.insert((call.account_id, &key.key)));
@@ -37,7 +50,7 @@ pub(crate) async fn place_together(
             None => Shared::Locked,
             Some(room) if *room >= call.reserve && is_first && call.key_budget.is_none() => {
                 *room -= call.reserve;
-                Shared::Accepted(Vec::new())
+                Shared::Done(Placed::Accepted(Vec::new()))
             }
             Some(_) => Shared::Alone,
         });
@@ -47,7 +60,7 @@ pub(crate) async fn place_together(
         .iter()
         .zip(&done)
         .filter_map(|(call, done)| match done {
-            Shared::Accepted(_) => Some((call.account_id, call.idempotency.as_ref()?)),
+            Shared::Done(_) => Some((call.account_id, call.idempotency.as_ref()?)),
             _ => None,
         });
     let claims: Vec<_> = claims.collect();
@@ -57,7 +70,7 @@ pub(crate) async fn place_together(
         let key = call.idempotency.as_ref();
         if !key.is_none_or(|key| ours.contains(&(call.account_id, key.key.clone()))) {
             *done = Shared::Alone;
-        } else if let Shared::Accepted(endpoints) = done {
+        } else if let Shared::Done(Placed::Accepted(endpoints)) = done {
             accepted.push((call, endpoints));
         }
     }

@@ -27,7 +27,7 @@ pub use transaction::{Tx, TxError};
 
 use crate::database::{self, Conn, Db, Rows, Statement};
 use crate::dialect::dialect;
-use crate::postgres::{CallWriter, Gathered, Listener, Placer, Postgres};
+use crate::postgres::{Listener, Postgres, Queues};
 use crate::sqlite::Sqlite;
 use crate::{
     AboutDatabase, Actor, MasterKey, Result, StoreError, Verdict, migrate,
@@ -60,12 +60,9 @@ pub struct Store {
     pub(crate) inner: Inner,
     pub(crate) master_key: MasterKey,
     clock_offset: Arc<AtomicI64>,
-    /// Only on PostgreSQL.
-    pub(crate) steps: Option<CallWriter>,
-    /// Only on PostgreSQL: an embedded database is asked at no cost.
-    pub(crate) gathered: Option<Gathered>,
-    /// Only on PostgreSQL: the embedded database's writer shares commits by itself.
-    pub(crate) placer: Option<Placer>,
+    /// Only on PostgreSQL: a statement of the embedded database has no round trip to share, and its writer shares commits
+    /// by itself.
+    pub(crate) queues: Option<Queues>,
     /// The actor of the changes made through this handle.
     pub(crate) actor: Actor,
 }
@@ -225,19 +222,15 @@ impl Store {
                 wait,
             } => Inner::Postgres(Postgres::open(url, *connections, *wait)?),
         };
-        let postgres = match &inner {
+        let queues = match &inner {
             Inner::Sqlite(_) => None,
-            Inner::Postgres(db) => Some(db),
+            Inner::Postgres(db) => Some(Queues::of(db)),
         };
-        let steps = postgres.map(|db| CallWriter::of(db.clone()));
-        let (gathered, placer) = (postgres.map(Gathered::of), postgres.map(Placer::of));
         let store = Self {
             inner,
             master_key,
             clock_offset,
-            steps,
-            gathered,
-            placer,
+            queues,
             actor: Actor::Operator,
         };
         store.check_master_key().await?;

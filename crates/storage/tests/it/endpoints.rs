@@ -128,6 +128,37 @@ contract! {
         assert_eq!(store.delivery_backlog().await.unwrap(), 0);
     }
 
+    async fn test_events_sent_at_once_reach_their_own_enabled_endpoints_alone(store: Store) {
+        let (shop, other) = (Shop::new(&store).await, Shop::new(&store).await);
+        let (on, off) = (shop.endpoint().await, shop.endpoint().await);
+        let foreign = other.endpoint().await;
+        store.change_endpoint(shop.account, off, disabled(), after(1)).await.unwrap();
+        let sent = race(30, |number| {
+            let to = [on, off, foreign][number % 3];
+            let test = event(EventType::CallFailed, after(2));
+            let (store, account) = (store.clone(), shop.account);
+            async move { store.send_test_event(account, to, test, after(2)).await.unwrap() }
+        });
+        let mut asked = HashSet::new();
+        for (number, sent) in sent.await.into_iter().enumerate() {
+            match (number % 3, sent) {
+                (0, Resent::Asked(delivery)) => {
+                    let stored = store.delivery(shop.account, delivery.id).await.unwrap().unwrap();
+                    assert_eq!(format!("{:?}", stored.delivery), format!("{delivery:?}"));
+                    assert_eq!(stored.payload, Some(event(EventType::CallFailed, T0).body));
+                    asked.insert(delivery.id);
+                }
+                (1, Resent::EndpointDisabled) | (2, Resent::Absent) => {}
+                (_, sent) => panic!("{number}: {sent:?}"),
+            }
+        }
+        assert_eq!(asked.len(), 10);
+        for account in [shop.account, other.account] {
+            let all = store.deliveries(account, DeliveryFilter::default(), None, 20).await.unwrap();
+            assert!(all.iter().all(|one| asked.contains(&one.id)), "{all:?}");
+        }
+    }
+
     async fn at_most_five_rotated_secrets_sign_along_and_the_newest_is_last(store: Store) {
         let shop = Shop::new(&store).await;
         let id = shop.endpoint().await;
