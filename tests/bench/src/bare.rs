@@ -4,6 +4,7 @@ pub(crate) mod deliver;
 pub(crate) mod fixed;
 pub(crate) mod list;
 pub(crate) mod post;
+pub(crate) mod posting;
 
 use std::net::TcpListener;
 

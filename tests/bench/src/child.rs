@@ -21,6 +21,8 @@ pub(crate) enum Role {
     Service(service::Options),
     /// Deliver the open deliveries with the bare loop.
     Deliver(bare::deliver::Options),
+    /// Post with the plain loop.
+    Post(bare::posting::Options),
 }
 
 /// Runs the role; the process ends when its parent does.
@@ -28,6 +30,7 @@ pub(crate) async fn run(role: Role) -> anyhow::Result<()> {
     match role {
         Role::Service(options) => service::run(options).await,
         Role::Deliver(options) => bare::deliver::run(options).await,
+        Role::Post(options) => bare::posting::run(options).await,
     }
 }
 

@@ -8,6 +8,7 @@ mod posts;
 mod process;
 mod turns;
 mod webhooks;
+mod whole;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,6 +23,8 @@ use crate::report::Report;
 pub(crate) struct Bench {
     /// The URL of a maintenance database on the PostgreSQL server.
     pub(crate) postgres: String,
+    /// The URL of a Redis.
+    pub(crate) redis: Option<String>,
     /// The release binary.
     pub(crate) binary: PathBuf,
     /// The only database to measure on.
@@ -49,8 +52,8 @@ impl Bench {
     }
 }
 
-const ALL: [&str; 8] = [
-    "limits", "lists", "pages", "posts", "webhooks", "drain", "turns", "process",
+const ALL: [&str; 9] = [
+    "whole", "limits", "lists", "pages", "posts", "webhooks", "drain", "turns", "process",
 ];
 
 /// Measures the named figures, or all.
@@ -73,6 +76,7 @@ pub(crate) async fn run(
                 continue;
             }
             match figure {
+                "whole" => whole::run(bench, report, tasks).await?,
                 "limits" => limits::run(bench, report).await?,
                 "drain" => drain::run(bench, report, tasks).await?,
                 "turns" => turns::run(bench, report).await?,

@@ -32,11 +32,14 @@ const MISSED: u8 = 3;
 /// Measures Offhook's speed and memory, and prints the figures as a Markdown table.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The figures to measure: limits, lists, pages, posts, webhooks, drain, turns, process. Default: all.
+    /// The figures to measure: whole, limits, lists, pages, posts, webhooks, drain, turns, process. Default: all.
     figures: Vec<String>,
     /// A maintenance database of a PostgreSQL server whose user may create databases.
     #[arg(long, env = "OFFHOOK_BENCH_POSTGRES", hide_env_values = true)]
     postgres: String,
+    /// A Redis for `whole`.
+    #[arg(long, env = "OFFHOOK_BENCH_REDIS", hide_env_values = true)]
+    redis: Option<String>,
     /// The release binary.
     #[arg(
         long,
@@ -74,6 +77,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
     let bench = figures::Bench {
         postgres: arguments.postgres,
+        redis: arguments.redis,
         binary: arguments.binary,
         only: arguments.database,
         seconds: arguments.seconds,

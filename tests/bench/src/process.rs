@@ -18,6 +18,23 @@ pub(crate) fn cpu_seconds(pid: u32) -> anyhow::Result<f64> {
     Ok(ticks.sum::<f64>() / TICKS_PER_SECOND)
 }
 
+/// The processor time that all processes of these names have used.
+pub(crate) fn cpu_seconds_of(names: &[&str]) -> anyhow::Result<f64> {
+    let mut seconds = 0.0;
+    for entry in std::fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // A process may end meanwhile.
+        let named = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        if names.contains(&named.trim_end()) {
+            seconds += cpu_seconds(pid).unwrap_or(0.0);
+        }
+    }
+    Ok(seconds)
+}
+
 /// The resident memory of a process in KiB.
 pub(crate) fn resident_kib(pid: u32) -> anyhow::Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;

@@ -16,14 +16,30 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 /// The length of a call's handle, such as `call_01890000-0000-7000-8000-000000000000`.
 const HANDLE: usize = 41;
 
+/// The length of an event's id.
+const ID: usize = 36;
+
 #[derive(Debug, Default)]
 struct Seen {
     count: usize,
     first: Option<Instant>,
     last: Option<Instant>,
-    /// When the first byte of the request about a call arrived.
-    calls: HashMap<String, Instant>,
-    keeps_calls: bool,
+    /// When the first byte of each request arrived, by what it is about.
+    came: HashMap<String, Instant>,
+    keeps: Keeps,
+    /// Only requests with this text count.
+    with: &'static str,
+}
+
+/// By what a request is found again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    #[default]
+    Nothing,
+    /// The handle of its call.
+    Calls,
+    /// The id of its event.
+    Events,
 }
 
 /// Listens on several addresses, on the `LocalSet` of the calling thread.
@@ -59,17 +75,18 @@ impl Receiver {
         Ok(Self { addresses, seen })
     }
 
-    /// Clears the records; from now on records calls or not.
-    pub(crate) fn reset(&self, keeps_calls: bool) {
+    /// Clears the records; from now on keeps these, of requests with this text.
+    pub(crate) fn reset(&self, keeps: Keeps, with: &'static str) {
         *self.seen.borrow_mut() = Seen {
-            keeps_calls,
+            keeps,
+            with,
             ..Seen::default()
         };
     }
 
-    /// When the request about a call arrived.
-    pub(crate) fn call(&self, handle: &str) -> Option<Instant> {
-        self.seen.borrow().calls.get(handle).copied()
+    /// When the request about this call or event arrived.
+    pub(crate) fn came(&self, about: &str) -> Option<Instant> {
+        self.seen.borrow().came.get(about).copied()
     }
 
     /// Waits for `count` requests; returns the time from the first to the last.
@@ -116,16 +133,25 @@ async fn serve(mut stream: TcpStream, seen: &RefCell<Seen>, silent: bool) -> std
 }
 
 fn note(seen: &mut Seen, request: &[u8], came: Option<Instant>) {
+    let with = seen.with.as_bytes();
+    if !with.is_empty() && !request.windows(with.len()).any(|window| window == with) {
+        return;
+    }
     seen.count += 1;
     seen.first = seen.first.or(came);
     seen.last = came;
-    if seen.keeps_calls
-        && let Some(at) = request.windows(5).position(|window| window == b"call_")
-        && let Some(handle) = request.get(at..at + HANDLE)
+    let (before, skipped, length): (&[u8], _, _) = match seen.keeps {
+        Keeps::Nothing => return,
+        Keeps::Calls => (b"call_", 0, HANDLE),
+        Keeps::Events => (b"{\"id\":\"", 7, ID),
+    };
+    let mut windows = request.windows(before.len());
+    if let Some(at) = windows.position(|window| window == before)
+        && let Some(about) = request.get(at + skipped..at + skipped + length)
         && let Some(came) = came
     {
-        let handle = String::from_utf8_lossy(handle).into_owned();
-        seen.calls.entry(handle).or_insert(came);
+        let about = String::from_utf8_lossy(about).into_owned();
+        seen.came.entry(about).or_insert(came);
     }
 }
 

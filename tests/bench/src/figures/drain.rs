@@ -13,7 +13,7 @@ use crate::bare::deliver;
 use crate::child::{Child, Role};
 use crate::database::{Database, Kind, Place};
 use crate::pairs::{compare, median};
-use crate::receiver::Receiver;
+use crate::receiver::{Keeps, Receiver};
 use crate::report::{Report, Target, number};
 use crate::seed;
 
@@ -128,7 +128,7 @@ impl Drain {
 
     async fn fill(&self) -> anyhow::Result<()> {
         seed::backlog(&self.database, &self.endpoints, BACKLOG, SIZE).await?;
-        self.receiver.reset(false);
+        self.receiver.reset(Keeps::Nothing, "");
         let admin = self.admin()?;
         Ok(admin
             .batch_execute("SELECT pg_stat_statements_reset()")

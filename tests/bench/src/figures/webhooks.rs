@@ -11,7 +11,7 @@ use crate::child::Child;
 use crate::database::{Database, Kind};
 use crate::load::{self, Client};
 use crate::pairs::percentile;
-use crate::receiver::Receiver;
+use crate::receiver::{Keeps, Receiver};
 use crate::report::{Report, Target, number};
 use crate::seed::{self, Tenant};
 use crate::service::Ports;
@@ -43,7 +43,7 @@ pub(super) async fn run(
     let (child, ports) = Child::service(&database.place, true).await?;
 
     let (mut alone, mut beside) = (Times::default(), Times::default());
-    receiver.reset(true);
+    receiver.reset(Keeps::Calls, "");
     for turn in 0..TURNS {
         if turn % 2 == 0 {
             alone.measure(ports, &receiver, &tenants[0]).await?;
@@ -120,7 +120,7 @@ impl Times {
         tokio::time::sleep(Duration::from_secs(1)).await;
         for (id, sent, answered) in placed {
             let came = receiver
-                .call(&id)
+                .came(&id)
                 .with_context(|| format!("the event of {id} did not come"))?;
             let ms = |since: Instant| came.saturating_duration_since(since).as_secs_f64() * 1e3;
             self.0.push((ms(sent), ms(answered)));
