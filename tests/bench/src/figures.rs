@@ -25,6 +25,8 @@ pub(crate) struct Bench {
     pub(crate) postgres: String,
     /// The URL of a Redis.
     pub(crate) redis: Option<String>,
+    /// The process ids of PostgreSQL and Redis.
+    pub(crate) servers: Vec<u32>,
     /// The release binary.
     pub(crate) binary: PathBuf,
     /// The only database to measure on.

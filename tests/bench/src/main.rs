@@ -40,6 +40,9 @@ struct Arguments {
     /// A Redis for `whole`.
     #[arg(long, env = "OFFHOOK_BENCH_REDIS", hide_env_values = true)]
     redis: Option<String>,
+    /// The process ids of that PostgreSQL and that Redis.
+    #[arg(long, env = "OFFHOOK_BENCH_SERVERS", value_delimiter = ',')]
+    servers: Vec<u32>,
     /// The release binary.
     #[arg(
         long,
@@ -78,6 +81,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let bench = figures::Bench {
         postgres: arguments.postgres,
         redis: arguments.redis,
+        servers: arguments.servers,
         binary: arguments.binary,
         only: arguments.database,
         seconds: arguments.seconds,

@@ -18,8 +18,8 @@ pub(crate) fn cpu_seconds(pid: u32) -> anyhow::Result<f64> {
     Ok(ticks.sum::<f64>() / TICKS_PER_SECOND)
 }
 
-/// The processor time that all processes of these names have used.
-pub(crate) fn cpu_seconds_of(names: &[&str]) -> anyhow::Result<f64> {
+/// The processor time that these processes and their children have used.
+pub(crate) fn cpu_seconds_with_children(parents: &[u32]) -> anyhow::Result<f64> {
     let mut seconds = 0.0;
     for entry in std::fs::read_dir("/proc")? {
         let name = entry?.file_name();
@@ -27,8 +27,12 @@ pub(crate) fn cpu_seconds_of(names: &[&str]) -> anyhow::Result<f64> {
             continue;
         };
         // A process may end meanwhile.
-        let named = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        if names.contains(&named.trim_end()) {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let parent = stat.rsplit_once(')').and_then(|(_, rest)| {
+            let parent = rest.split_whitespace().nth(1)?;
+            parent.parse().ok()
+        });
+        if parents.contains(&pid) || parent.is_some_and(|parent| parents.contains(&parent)) {
             seconds += cpu_seconds(pid).unwrap_or(0.0);
         }
     }

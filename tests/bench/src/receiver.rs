@@ -91,14 +91,23 @@ impl Receiver {
 
     /// Waits for `count` requests; returns the time from the first to the last.
     pub(crate) async fn wait_for(&self, count: usize, most: Duration) -> anyhow::Result<Duration> {
+        let last = self.wait_for_last(count, most).await?;
+        let first = self.seen.borrow().first;
+        Ok(last - first.unwrap_or(last))
+    }
+
+    /// Waits for `count` requests; returns when the last one arrived.
+    pub(crate) async fn wait_for_last(
+        &self,
+        count: usize,
+        most: Duration,
+    ) -> anyhow::Result<Instant> {
         let began = Instant::now();
         loop {
             {
                 let seen = self.seen.borrow();
-                if let (true, Some(first), Some(last)) =
-                    (seen.count >= count, seen.first, seen.last)
-                {
-                    return Ok(last - first);
+                if let (true, Some(last)) = (seen.count >= count, seen.last) {
+                    return Ok(last);
                 }
                 let came = seen.count;
                 ensure!(began.elapsed() < most, "{came} of {count} deliveries came");

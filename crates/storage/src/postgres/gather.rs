@@ -66,8 +66,10 @@ where
     db.runtime.clone().spawn(async move {
         let mut arrived = Vec::new();
         while waiting.recv_many(&mut arrived, AT_ONCE).await > 0 {
-            let work = work(db.clone(), std::mem::take(&mut arrived));
-            let _ = timeout(patience, db.runtime.spawn(work)).await;
+            let mut work = Box::pin(work(db.clone(), std::mem::take(&mut arrived)));
+            if timeout(patience, &mut work).await.is_err() {
+                db.runtime.spawn(work);
+            }
         }
     });
     queue
