@@ -31,8 +31,8 @@ pub use error::{ApiError, Code};
 pub use fixed_file::FixedFile;
 pub use openapi::document as openapi_document;
 pub use recording::send as send_recording;
+pub use request::bodies::{Room, Sender};
 pub use request::body::{BODY_TIMEOUT, announced_length, time_for as time_for_body};
-pub use request::budget::{Room, Sender};
 pub use server::{app, serve, serve_https};
 pub use state::{HttpConfig, HttpState, Pages, address_of, admit_call};
 

@@ -2,8 +2,8 @@
 
 pub(crate) mod ask;
 pub(crate) mod batch_body;
+pub(crate) mod bodies;
 pub(crate) mod body;
-pub(crate) mod budget;
 pub(crate) mod cursor;
 pub(crate) mod idempotency;
 pub(crate) mod list;

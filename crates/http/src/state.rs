@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::edge::connection::Places;
 use crate::edge::log_budget::LogBudget;
 use crate::readiness::Readiness;
-use crate::request::budget::Bodies;
+use crate::request::bodies::Bodies;
 use crate::streams::slots::StreamSlots;
 use crate::{ApiError, RateLimits};
 

@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use offhook_domain::json::Fields;
 use offhook_domain::{Json, JsonError};
 
-use super::budget::{Room, Sender};
+use super::bodies::{Room, Sender};
 use crate::edge::exchange::Exchange;
 use crate::{ApiError, Code, HttpState, address_of};
 

@@ -3,6 +3,7 @@
 mod hours;
 mod place;
 mod placed_by;
+mod reservation;
 mod settings;
 
 use offhook_boxed::boxed;
@@ -22,8 +23,9 @@ use crate::{Caller, Context, Live, Providers, Refusal, Result, UseCaseError};
 
 pub(crate) use hours::{Hours, opening};
 pub use place::{PlaceCall, PlacedReply};
-pub(crate) use place::{RESERVED_SECONDS, no_number, replay};
+pub(crate) use place::{no_number, replay};
 pub(crate) use placed_by::PlacedBy;
+pub(crate) use reservation::RESERVED_SECONDS;
 pub use settings::{CallSettings, Looks};
 
 #[derive(Clone)]

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::{
-    AccountId, AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, Credits, E164,
-    Metadata, Plan, Price, RequestId, Runtime, Timestamp,
+    AccountId, AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, E164, Metadata,
+    RequestId, Runtime, Timestamp,
 };
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
@@ -29,9 +29,6 @@ const IN_DOUBT: &str =
     "The call may have been placed: a retry with the same Idempotency-Key tells.";
 
 const STOPPING: &str = "This process is being stopped and places no more calls. Nothing was placed; try again shortly.";
-
-/// Seconds of credits held at most before the call begins.
-pub(crate) const RESERVED_SECONDS: i64 = 600;
 
 pub struct PlaceCall<'a> {
     pub caller: &'a Caller,
@@ -283,20 +280,6 @@ impl Calls {
         Ok(from)
     }
 
-    /// Refuses what the transaction would refuse.
-    async fn check_wallet(&self, caller: &Caller, reserve: Credits) -> Result<()> {
-        if reserve == 0 {
-            return Ok(());
-        }
-        let wallet = self.ctx.store.wallet(caller.account.id).await?;
-        let free = wallet.map_or(0, |wallet| wallet.within_reach());
-        if free < reserve {
-            Err(UseCaseError::PaymentRequired("this call"))
-        } else {
-            Ok(())
-        }
-    }
-
     /// The agent's number, else the account's oldest number that the runtime can call from, else the simulated
     /// network's.
     fn calling_number(&self, runtime: Runtime, number: Option<E164>) -> Result<E164> {
@@ -351,17 +334,6 @@ impl Providers {
     /// Whether this runtime's calls use the phone network here, and not its provider's lines.
     fn calls_by_network(&self, runtime: Runtime) -> bool {
         runtime == Runtime::Engine || self.legacy.is_simulated()
-    }
-
-    /// The price per minute, and the credits to hold: for min(max_duration, 10 min), at least a minute. The price is
-    /// fixed now, before it is known which models the call will use, so it is that of the most expensive ones.
-    pub(crate) fn terms_of(&self, plan: Plan, config: &AgentConfig) -> (Price, Credits) {
-        let price = self.price_of_a_minute(plan, config);
-        let seconds = config
-            .conversation
-            .max_duration_s
-            .clamp(60, RESERVED_SECONDS);
-        (price, price.of_seconds(seconds))
     }
 }
 
