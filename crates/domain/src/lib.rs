@@ -28,6 +28,7 @@ pub mod config;
 pub mod json;
 pub mod messages;
 pub mod metadata;
+pub mod ports;
 pub mod tool;
 
 pub use agent::{AgentStatus, Runtime, Vocabulary};

@@ -24,7 +24,6 @@ mod tool_use;
 pub mod legacy;
 pub mod ports;
 pub mod voice;
-pub mod whatsapp;
 
 pub use chat::{CHAT_BREAK, ChatAnswer, ChatEnd, ChatPiece, ChatSink, answer};
 pub use control::{CallControl, EndRequest};

@@ -6,12 +6,9 @@ pub mod callbacks;
 pub mod speech;
 pub mod waiting;
 
-mod applications;
-mod embeddings;
 mod knowledge;
 mod leg;
 mod tools;
-mod voices;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,15 +18,9 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use offhook_domain::{CallHandle, E164, FailureReason, NodeId};
 
-pub use applications::{
-    Application, Authorization, Consents, FunctionCall, FunctionError, Grant, GrantError,
-    ToolkitFunction,
-};
-pub use embeddings::{EmbeddingError, Embeddings};
 pub use knowledge::{Knowledge, Passage};
 pub use leg::{Leg, LegEvent, Line, LineError, SoundTimes, Spoken};
 pub use tools::{NoTools, ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools};
-pub use voices::{SharedVoice, VoiceAnswerFault, VoiceLibrary, VoiceLibraryError};
 
 /// A model that streams text.
 pub trait LanguageModel: Send + Sync {

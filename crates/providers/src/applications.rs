@@ -11,8 +11,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use offhook_domain::ports::Application;
 use offhook_egress::{SetupError, http_url, trusted_client};
-use offhook_engine::ports::Application;
 use reqwest::{Client, Response, Url};
 
 use calendar::GoogleCalendar;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use offhook_domain::ports::{EmbeddingError, Embeddings};
 use offhook_egress::{SetupError, http_url, trusted_client};
-use offhook_engine::ports::{EmbeddingError, Embeddings};
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use serde::{Deserialize, Serialize};

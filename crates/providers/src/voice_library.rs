@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use offhook_domain::VoiceProvider;
-use offhook_engine::ports::VoiceLibrary;
+use offhook_domain::ports::VoiceLibrary;
 use reqwest::header::{AUTHORIZATION, HeaderName};
 
 use crate::settings::SettingsError;

@@ -6,9 +6,9 @@ use std::fmt;
 use std::time::Duration;
 
 use offhook_domain::json::read_foreign;
+use offhook_domain::ports::{VoiceAnswerFault, VoiceLibraryError};
 use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
 use offhook_egress::{SetupError, trusted_client};
-use offhook_engine::ports::{VoiceAnswerFault, VoiceLibraryError};
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use offhook_domain::json::read_foreign;
-use offhook_egress::{SetupError, http_url, trusted_client};
-use offhook_engine::whatsapp::{
+use offhook_domain::ports::whatsapp::{
     Doubt, OutgoingText, Refusal, SendError, WhatsAppApi, is_busy_code,
 };
+use offhook_egress::{SetupError, http_url, trusted_client};
 use reqwest::header::AUTHORIZATION;
 use reqwest::{Response, StatusCode, Url};
 use serde::{Deserialize, Serialize};

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use offhook_documents::Extractor;
+use offhook_domain::ports::whatsapp::WhatsAppApi;
+use offhook_domain::ports::{Application, Embeddings, VoiceLibrary};
 use offhook_domain::{Clock, NodeId, Plans};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::Latencies;
 use offhook_engine::legacy::LegacyProvider;
+use offhook_engine::ports::Models;
 use offhook_engine::ports::callbacks::CarrierCallbacks;
 use offhook_engine::ports::speech::Speech;
-use offhook_engine::ports::{Application, Embeddings, Models, VoiceLibrary};
-use offhook_engine::whatsapp::WhatsAppApi;
 use offhook_objects::Objects;
 use offhook_storage::Store;
 use tokio::sync::watch;

@@ -3,9 +3,9 @@
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
+use offhook_domain::ports::VoiceLibraryError;
 use offhook_domain::{AccountId, CredentialProvider, messages};
 use offhook_engine::legacy::LegacyError;
-use offhook_engine::ports::VoiceLibraryError;
 use offhook_storage::{Actor, Credential};
 use reqwest::header::HeaderValue;
 

@@ -9,8 +9,8 @@ use offhook_boxed::boxed;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
+use offhook_domain::ports::Application;
 use offhook_domain::{AccountId, IntegrationStatus, Timestamp};
-use offhook_engine::ports::Application;
 use offhook_storage::Connection;
 
 use crate::toolkits::TOOLKITS;

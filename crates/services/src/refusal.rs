@@ -1,10 +1,10 @@
 //! Refusals because of the current state, by kind, each in English and in Spanish.
 
+use offhook_domain::ports::VoiceLibraryError;
 use offhook_domain::{
     AccountId, AgentStatus, BatchStatus, CredentialProvider, FieldError, messages,
 };
 use offhook_engine::legacy::LegacyError;
-use offhook_engine::ports::VoiceLibraryError;
 
 messages! {
 /// Why an operation is not possible now, with the remedy if there is one.

@@ -14,8 +14,8 @@ mod sync;
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
+use offhook_domain::ports::VoiceLibrary;
 use offhook_domain::{AccountId, Voice, VoiceGender, VoiceProvider};
-use offhook_engine::ports::VoiceLibrary;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offhook_engine::ports::EmbeddingError;
+use offhook_domain::ports::EmbeddingError;
 use offhook_providers::embeddings;
 use tokio::time::timeout;
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use offhook_domain::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_domain::{
     AccountId, AgentId, CallHandle, CredentialProvider, Plan, Scopes, Voice, VoiceList,
     VoiceProvider, VoiceSource,
 };
-use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_providers::{ProviderSettings, SpeechProvider, SpeechTransport};
 use offhook_testkit::TestDatabase;
 use parking_lot::Mutex;

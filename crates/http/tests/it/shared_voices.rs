@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use offhook_domain::ports::{SharedVoice, VoiceAnswerFault, VoiceLibrary, VoiceLibraryError};
 use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
-use offhook_engine::ports::{SharedVoice, VoiceAnswerFault, VoiceLibrary, VoiceLibraryError};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use offhook_domain::ports::VoiceLibrary;
 use offhook_domain::{Clock as _, CredentialProvider, VoiceProvider};
-use offhook_engine::ports::VoiceLibrary;
 use offhook_providers::{VoiceLibrarySettings, voice_library};
 use offhook_services::store::mint;
 use offhook_services::{Services, SyncOutcome};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use offhook_domain::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_domain::{Plan, Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
-use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 

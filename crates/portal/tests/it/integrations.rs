@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use offhook_domain::ports::Application;
 use offhook_domain::{AgentId, IntegrationStatus, Json, MemberRole};
-use offhook_engine::ports::Application;
 use offhook_providers::{ApplicationSettings, application};
 use offhook_services::{Integration, Services};
 use offhook_testkit::fakes::calendar::{API_PATH, EVENTS_PATH, FakeCalendar};

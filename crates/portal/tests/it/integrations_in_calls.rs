@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use offhook_domain::ports::Application;
 use offhook_domain::{IntegrationStatus, MemberRole};
-use offhook_engine::ports::Application;
 use offhook_providers::{ApplicationSettings, application, application_within};
 use offhook_testkit::fakes::calendar::{EVENTS_PATH, FakeCalendar};
 use offhook_testkit::fakes::crm::FakeCrm;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use offhook_carriers::Simulator;
+use offhook_domain::ports::Application;
 use offhook_domain::{AccountId, Clock as _, EmailAddress, MemberRole, Plan, Plans, Scopes};
 use offhook_egress::{GuardedClient, Policy};
-use offhook_engine::ports::Application;
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_portal::{Portal, PortalConfig};
 use offhook_providers::{ModelRegistry, SimulatedLegacy, SpeechRegistry};

@@ -1,7 +1,7 @@
 //! Requests to an application's API with an account's access token, and error messages for models.
 
 use offhook_domain::json::read_foreign;
-use offhook_engine::ports::{FunctionCall, FunctionError};
+use offhook_domain::ports::{FunctionCall, FunctionError};
 use reqwest::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, StatusCode, Url};
 use serde::de::DeserializeOwned;

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use offhook_domain::Timestamp;
+use offhook_domain::ports::{Application, Consents, FunctionCall, ToolkitFunction};
 use offhook_domain::tool::HttpMethod;
-use offhook_engine::ports::{Application, Consents, FunctionCall, ToolkitFunction};
 use reqwest::Client;
 use serde::Deserialize;
 use serde_json::json;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use offhook_engine::ports::{Authorization, Consents, Grant, GrantError};
+use offhook_domain::ports::{Authorization, Consents, Grant, GrantError};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Client, Response, StatusCode, Url};
 use ring::digest::{SHA256, digest};

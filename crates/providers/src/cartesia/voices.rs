@@ -2,8 +2,8 @@
 //! credentials.
 
 use async_trait::async_trait;
+use offhook_domain::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
-use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 
 use crate::lenient::{Id, Lenient, List, Places, Text, readable};

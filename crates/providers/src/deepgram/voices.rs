@@ -1,8 +1,8 @@
 //! `provider_c`: a voice is a model, and `v1/models` returns all of them in one answer.
 
 use async_trait::async_trait;
+use offhook_domain::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_domain::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
-use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 
 use crate::lenient::{Id, Lenient, List, Places, Text, non_empty, readable};

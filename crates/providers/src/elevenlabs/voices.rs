@@ -4,8 +4,8 @@
 mod adding;
 
 use async_trait::async_trait;
+use offhook_domain::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
-use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -4,8 +4,8 @@ mod grants;
 
 use std::sync::Arc;
 
+use offhook_domain::ports::{Application, FunctionCall, FunctionError, Grant};
 use offhook_domain::{ConversationId, Json, Timestamp};
-use offhook_engine::ports::{Application, FunctionCall, FunctionError, Grant};
 use offhook_providers::{APPLICATIONS, ApplicationSettings, application};
 use offhook_testkit::fakes::calendar::{API_PATH, EVENTS_PATH, FakeCalendar, TIME_ZONE};
 use offhook_testkit::fakes::crm::FakeCrm;

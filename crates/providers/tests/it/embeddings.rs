@@ -2,7 +2,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use offhook_engine::ports::{EmbeddingError, Embeddings};
+use offhook_domain::ports::{EmbeddingError, Embeddings};
 use offhook_providers::{EmbeddingsSettings, embeddings};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Adding a voice of the shared library to the workspace, against a fake of the provider.
 
 use offhook_domain::VoiceProvider;
-use offhook_engine::ports::{SharedVoice, VoiceAnswerFault, VoiceLibraryError};
+use offhook_domain::ports::{SharedVoice, VoiceAnswerFault, VoiceLibraryError};
 use serde_json::{Value, json};
 
 use crate::it::voices::{library, provider, targets};

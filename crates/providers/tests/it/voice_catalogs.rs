@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use offhook_domain::ports::{SharedVoice, VoiceAnswerFault, VoiceLibrary, VoiceLibraryError};
 use offhook_domain::{Voice, VoiceList, VoiceProvider, VoiceSource};
-use offhook_engine::ports::{SharedVoice, VoiceAnswerFault, VoiceLibrary, VoiceLibraryError};
 use offhook_providers::{VoiceLibrarySettings, voice_library};
 use offhook_testkit::fakes::voices::VoiceCatalog;
 use offhook_testkit::upstream::{Answer, Fault, Upstream};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offhook_domain::VoiceProvider;
-use offhook_engine::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
+use offhook_domain::ports::{SharedVoice, VoiceLibrary, VoiceLibraryError};
 use offhook_testkit::fakes::voices::VoiceCatalog;
 use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS};
 

@@ -1,8 +1,8 @@
 //! The three voice lists, field by field, each against a fake with that provider's wire format.
 use std::sync::Arc;
 
+use offhook_domain::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_domain::{Voice, VoiceGender, VoiceProvider, VoiceSource};
-use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_providers::{VoiceLibrarySettings, voice_library};
 use parking_lot::Mutex;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_engine::whatsapp::{Doubt, OutgoingText, Refusal, SendError, WhatsAppApi};
+use offhook_domain::ports::whatsapp::{Doubt, OutgoingText, Refusal, SendError, WhatsAppApi};
 use offhook_providers::{WhatsAppSettings, whatsapp};
 use offhook_testkit::fakes::whatsapp::{ACCESS_TOKEN, FakeWhatsApp, PHONE_NUMBER_ID};
 use offhook_testkit::upstream::{Answer, Fault, UPSTREAM_WORDS, Upstream};

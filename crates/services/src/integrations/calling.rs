@@ -3,10 +3,10 @@
 use futures_util::FutureExt as _;
 use std::time::Duration;
 
+use offhook_domain::ports::{FunctionCall, FunctionError};
 use offhook_domain::{
     AccountId, ConversationId, CredentialId, IntegrationFault, IntegrationStatus,
 };
-use offhook_engine::ports::{FunctionCall, FunctionError};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout, timeout_at};
 

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use offhook_domain::ports::{Application, Authorization, Grant, GrantError, ToolkitFunction};
 use offhook_domain::tool::{HttpRequest, TOOLS_AT_MOST, Tool, ToolKind};
 use offhook_domain::{AccountId, IntegrationFault, Json, Timestamp};
-use offhook_engine::ports::{Application, Authorization, Grant, GrantError, ToolkitFunction};
 use offhook_storage::{NewConsent, StoreError, ToolRow, mint};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::time::sleep;

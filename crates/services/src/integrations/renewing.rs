@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use offhook_domain::ports::{Application, GrantError};
 use offhook_domain::{AccountId, ClaimId, CredentialId, IntegrationFault};
-use offhook_engine::ports::{Application, GrantError};
 use offhook_storage::{Connection, Renewal, StoreError, TokenTurn, mint};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::Result;
 
+use offhook_domain::ports::Grant;
 use offhook_domain::{Json, Timestamp};
-use offhook_engine::ports::Grant;
 use offhook_storage::StoreError;
 
 /// An access token counts as expired this much earlier, to allow for a request's travel time and clock differences.

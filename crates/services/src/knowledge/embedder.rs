@@ -6,7 +6,7 @@
 use offhook_boxed::boxed;
 use std::time::Duration;
 
-use offhook_engine::ports::EmbeddingError;
+use offhook_domain::ports::EmbeddingError;
 use offhook_storage::{EmbeddingJob, EmbeddingState, Fenced, PassageVectors, StoreError};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;

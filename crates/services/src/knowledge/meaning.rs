@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use offhook_domain::ports::Embeddings;
 use offhook_domain::{AccountId, DocumentId};
-use offhook_engine::ports::Embeddings;
 use offhook_storage::{EmbeddedDocument, PassageVectors, Store, StoreError};
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout_at};

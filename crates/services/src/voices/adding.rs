@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use offhook_domain::json::Fault;
+use offhook_domain::ports::{SharedVoice, VoiceLibraryError};
 use offhook_domain::{AccountId, VoiceProvider, VoiceSource};
-use offhook_engine::ports::{SharedVoice, VoiceLibraryError};
 use offhook_storage::StoreError;
 use tokio::time::timeout;
 

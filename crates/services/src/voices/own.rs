@@ -2,8 +2,8 @@
 //! accounts have any; theirs are read on each request.
 
 use offhook_boxed::boxed;
+use offhook_domain::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_domain::{AccountId, CredentialProvider, Voice, VoiceProvider};
-use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_storage::{AccountVoice, StoreError, VoiceChanges, VoiceCredential};
 
 use super::snapshot::{Listing, Search, Snapshot};

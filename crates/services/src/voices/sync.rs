@@ -3,8 +3,8 @@
 use offhook_boxed::boxed;
 use std::time::Duration;
 
+use offhook_domain::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_domain::{AccountId, VoiceProvider};
-use offhook_engine::ports::{VoiceLibrary, VoiceLibraryError};
 use offhook_metrics::metrics;
 use offhook_storage::{StoreError, VoiceChanges};
 use tokio::time::sleep;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use offhook_domain::ports::whatsapp::{MESSAGE_CHARS, Refusal};
 use offhook_domain::{
     AgentConfig, Channel, ConversationId, Runtime, TerminationReason, WhatsAppNote,
 };
 use offhook_engine::only_text;
-use offhook_engine::whatsapp::{MESSAGE_CHARS, Refusal};
 use offhook_failpoints as failpoints;
 use offhook_storage::{
     Account, Agent, CalledNumber, ChatView, NewChatSession, NewConversation, StoreError,

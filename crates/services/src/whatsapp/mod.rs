@@ -12,8 +12,8 @@ use offhook_boxed::boxed;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use offhook_domain::ports::whatsapp::WhatsAppApi;
 use offhook_domain::{AccountId, ConversationId, CredentialProvider};
-use offhook_engine::whatsapp::WhatsAppApi;
 use offhook_storage::{NewWhatsAppMessage, StoreError, WhatsAppReport, WhatsAppSent};
 
 use crate::{Context, Result};

@@ -2,8 +2,8 @@
 //! does not block the others.
 
 use offhook_domain::json::read_foreign;
+use offhook_domain::ports::whatsapp::{MESSAGE_CHARS, Refusal};
 use offhook_domain::{E164, SentStatus, Timestamp, WhatsAppMessageId};
-use offhook_engine::whatsapp::{MESSAGE_CHARS, Refusal};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use offhook_domain::ports::whatsapp::{Doubt, OutgoingText, Refusal, SendError};
 use offhook_domain::{WhatsAppNote, messages};
-use offhook_engine::whatsapp::{Doubt, OutgoingText, Refusal, SendError};
 use offhook_failpoints as failpoints;
 use offhook_storage::{WhatsAppOutcome, WhatsAppOutgoing, WhatsAppThread};
 

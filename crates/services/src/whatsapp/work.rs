@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use offhook_engine::whatsapp::WhatsAppApi;
+use offhook_domain::ports::whatsapp::WhatsAppApi;
 use offhook_storage::{
     Fenced, StoreError, TxError, WhatsAppClaim, WhatsAppStep, WhatsAppThread, WhatsAppTimes,
 };

@@ -1,7 +1,7 @@
 //! `provider_a`: adds a voice of its shared library to the workspace, at `v1/voices/add/{owner}/{voice}`.
 
 use offhook_domain::json::read_foreign;
-use offhook_engine::ports::{SharedVoice, VoiceAnswerFault, VoiceLibraryError};
+use offhook_domain::ports::{SharedVoice, VoiceAnswerFault, VoiceLibraryError};
 use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use offhook_engine::ports::{Application, Grant, GrantError};
+use offhook_domain::ports::{Application, Grant, GrantError};
 use offhook_providers::{ApplicationSettings, application_within};
 use offhook_testkit::fakes::calendar::{API_PATH, BUSY_PATH, EVENTS_PATH, FakeCalendar};
 use offhook_testkit::fakes::crm::{CALLS_PATH, FakeCrm, SEARCH_PATH};

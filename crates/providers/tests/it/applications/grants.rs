@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offhook_engine::ports::GrantError;
+use offhook_domain::ports::GrantError;
 use offhook_providers::ApplicationSettings;
 use offhook_testkit::fakes::calendar::FakeCalendar;
 use offhook_testkit::fakes::oauth::{CLIENT_SECRET, REVOKE_PATH, TOKEN_PATH};

@@ -4,9 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::tool::HttpMethod;
-use offhook_domain::{ConversationId, Timestamp};
 
+use crate::tool::HttpMethod;
+use crate::{ConversationId, Timestamp};
+
+/// An application that accounts connect.
 #[async_trait]
 pub trait Application: Send + Sync {
     /// The application's key in the integrations catalog.
@@ -45,20 +47,24 @@ pub trait Consents: Send + Sync {
     async fn revoke(&self, token: &str) -> Result<(), GrantError>;
 }
 
+/// A call of a function, for the account whose token it carries.
 #[derive(Clone, Copy)]
 pub struct FunctionCall<'a> {
     /// The name of a function of the toolkit.
     pub function: &'a str,
+    /// The account's token for the application.
     pub access_token: &'a str,
     /// Arguments that fit the function's schema, as JSON text.
     pub arguments: &'a str,
     /// The conversation of the call. If the application supports it, an identical second call in the same conversation
     /// has no further effect.
     pub conversation: ConversationId,
+    /// The current time.
     pub now: Timestamp,
 }
 
 impl<'a> FunctionCall<'a> {
+    /// Returns the same call with another token.
     pub const fn with(self, access_token: &'a str) -> Self {
         Self {
             access_token,
@@ -96,6 +102,7 @@ impl fmt::Debug for Authorization {
 /// Granted tokens.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Grant {
+    /// The token that functions are called with.
     pub access_token: String,
     /// `None` if the application sent none; an earlier refresh token then stays valid.
     pub refresh_token: Option<String>,

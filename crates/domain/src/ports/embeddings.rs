@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+/// A service that embeds texts.
 #[async_trait]
 pub trait Embeddings: Send + Sync {
     /// The model's name, with every other setting that its vectors depend on. Only vectors of the same name are
@@ -22,6 +23,7 @@ pub enum EmbeddingError {
     /// No complete answer came.
     #[error("the service cannot be reached")]
     Unreachable,
+    /// No answer came in time.
     #[error("the service took too long")]
     Timeout,
     /// The service refused with this status.

@@ -1,11 +1,13 @@
 //! The voice libraries of providers.
 
 use async_trait::async_trait;
-use offhook_domain::{VoiceList, VoiceProvider, messages};
+
+use crate::{VoiceList, VoiceProvider, messages};
 
 /// A provider's list of voices.
 #[async_trait]
 pub trait VoiceLibrary: Send + Sync {
+    /// The provider whose list it is.
     fn provider(&self) -> VoiceProvider;
 
     /// Lists every voice without an extra charge, page by page. Fails unless the whole list could be read.
@@ -31,6 +33,7 @@ pub trait VoiceLibrary: Send + Sync {
 pub struct SharedVoice {
     /// The library's id of the account that shares it.
     pub owner_id: String,
+    /// The library's id of the voice.
     pub voice_id: String,
     /// The voice's name in the workspace.
     pub name: String,

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::{E164, messages};
+
+use crate::{E164, messages};
 
 /// The longest message, in characters.
 pub const MESSAGE_CHARS: usize = 4_096;
@@ -16,10 +17,12 @@ pub trait WhatsAppApi: Send + Sync {
     async fn send(&self, access_token: &str, text: &OutgoingText) -> Result<String, SendError>;
 }
 
+/// A text to a customer.
 #[derive(Clone)]
 pub struct OutgoingText {
     /// WhatsApp's id of the account's number.
     pub phone_number_id: String,
+    /// The customer's number.
     pub to: E164,
     /// At most [`MESSAGE_CHARS`].
     pub text: String,
