@@ -59,7 +59,7 @@ pub(crate) fn open(
                     Ok(Some(happened)) => {
                         let is_last =
                             matches!(happened, ChatEvent::Completed(_) | ChatEvent::Failed(_));
-                        let bytes = told(happened, request);
+                        let bytes = frame(happened, request);
                         return Some((Ok(bytes), (!is_last).then_some(events)));
                     }
                 };
@@ -70,7 +70,7 @@ pub(crate) fn open(
     }
 }
 
-fn told(happened: ChatEvent, request: RequestId) -> Bytes {
+fn frame(happened: ChatEvent, request: RequestId) -> Bytes {
     match happened {
         ChatEvent::Delta(text) => event("message.delta", &json!({"text": text})),
         ChatEvent::ToolStarted(name) => event("tool.started", &json!({"name": name})),
@@ -109,13 +109,13 @@ mod tests {
     #[test]
     fn what_happens_is_told_in_one_line_of_json() {
         let request = RequestId::nil();
-        let told = |happened| String::from_utf8(told(happened, request).to_vec()).unwrap();
+        let frame = |happened| String::from_utf8(frame(happened, request).to_vec()).unwrap();
         assert_eq!(
-            told(ChatEvent::Delta("a\nb".to_owned())),
+            frame(ChatEvent::Delta("a\nb".to_owned())),
             "event: message.delta\ndata: {\"text\":\"a\\nb\"}\n\n"
         );
         assert_eq!(
-            told(ChatEvent::ToolStarted("look".to_owned())),
+            frame(ChatEvent::ToolStarted("look".to_owned())),
             "event: tool.started\ndata: {\"name\":\"look\"}\n\n"
         );
         let reply = ChatReply {
@@ -126,12 +126,13 @@ mod tests {
             credits: 1,
         };
         assert_eq!(
-            told(ChatEvent::Completed(reply)),
+            frame(ChatEvent::Completed(reply)),
             "event: message.completed\ndata: {\"text\":\"Yes.\",\"interrupted\":false,\"status\":\"ended\",\
              \"usage\":{\"answers\":2,\"credits\":1}}\n\n"
         );
         assert!(
-            told(ChatEvent::Failed(UseCaseError::NoReply)).contains("\"error\":\"upstream_error\"")
+            frame(ChatEvent::Failed(UseCaseError::NoReply))
+                .contains("\"error\":\"upstream_error\"")
         );
     }
 }

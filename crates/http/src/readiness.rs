@@ -20,16 +20,20 @@ impl Readiness {
     pub(crate) async fn look(&self, health: &Health) -> Result<(), String> {
         let mut last = self.0.lock().await;
         if !health.is_stopping()
-            && let Some((at, said)) = &*last
+            && let Some((at, state)) = &*last
         {
-            let keeps = if said.is_ok() { READY_FOR } else { UNREADY_FOR };
+            let keeps = if state.is_ok() {
+                READY_FOR
+            } else {
+                UNREADY_FOR
+            };
             if at.elapsed() < keeps {
-                return said.clone();
+                return state.clone();
             }
         }
         let asked = Instant::now();
-        let said = health.ready().await;
-        *last = Some((asked, said.clone()));
-        said
+        let state = health.ready().await;
+        *last = Some((asked, state.clone()));
+        state
     }
 }

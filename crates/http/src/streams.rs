@@ -250,11 +250,11 @@ mod tests {
             latency: Some(steps.to_owned()),
             ..moment()
         };
-        let told = event(&measured).unwrap();
-        let told = String::from_utf8_lossy(&told);
+        let text = event(&measured).unwrap();
+        let text = String::from_utf8_lossy(&text);
         assert!(
-            told.ends_with(&format!("\"latency\":{steps}}}\n\n")),
-            "{told}"
+            text.ends_with(&format!("\"latency\":{steps}}}\n\n")),
+            "{text}"
         );
         let state = Moment {
             state: Some(CallState::Live),

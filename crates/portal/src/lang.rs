@@ -8,7 +8,7 @@ use offhook_domain::messages::Message;
 pub(crate) const COOKIE: &str = "offhook_lang";
 
 /// A formatted sentence in English and Spanish, with the same arguments.
-macro_rules! tell {
+macro_rules! text {
     ($lang:expr, $english:literal, $spanish:literal $(, $argument:expr)* $(,)?) => {
         match $lang {
             $crate::lang::Lang::En => format!($english $(, $argument)*),
@@ -16,7 +16,7 @@ macro_rules! tell {
         }
     };
 }
-pub(crate) use tell;
+pub(crate) use text;
 
 /// A language of the portal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

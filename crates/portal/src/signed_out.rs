@@ -90,14 +90,14 @@ pub(crate) fn once_more(guest: &Guest, earlier: Earlier) -> HttpResponse {
 pub(crate) fn onward(guest: &Guest, kept: &Kept) -> HttpResponse {
     let next = local_path(&kept.next).and_then(|path| path.strip_prefix(PATH));
     let next = next.filter(|path| !path.starts_with("/sign-in"));
-    let said = match kept.has_file {
+    let message = match kept.has_file {
         true => guest.t(
             "You are signed in again. Your input is in the form. Choose the file again.",
             "Iniciaste sesión de nuevo. Lo que escribiste está en el formulario. Elige otra vez el archivo.",
         ),
         false => "",
     };
-    guest.go(next.unwrap_or("/"), said)
+    guest.go(next.unwrap_or("/"), message)
 }
 
 /// The interrupted form with its input, to be submitted with one click. It is not submitted automatically, since it came
@@ -205,11 +205,11 @@ pub(crate) fn page(
     status: StatusCode,
     kept: &Kept,
     email: &str,
-    said: Option<&str>,
+    message: Option<&str>,
 ) -> HttpResponse {
     let lang = guest.lang;
     let body = html! {
-        (form::refusal(said))
+        (form::refusal(message))
         @if kept.has_file {
             p.warning { (lang.t(
                 "Your session has ended. Your input is kept. Sign in, and choose the file again.",

@@ -8,7 +8,7 @@ use offhook_domain::MemberRole;
 use offhook_http::{ApiError, Code};
 
 use crate::fields::Fields;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::parts::words::role_name;
 use crate::spanish;
 
@@ -154,7 +154,7 @@ impl Trouble {
 
 fn too_low(needed: MemberRole, lang: Lang) -> String {
     let role = role_name(needed, lang);
-    tell!(
+    text!(
         lang,
         "This needs the {role} role or higher. Ask an owner of the account.",
         "Esto requiere el rol {role} o uno superior. Pídelo a un propietario de la cuenta."
@@ -162,14 +162,14 @@ fn too_low(needed: MemberRole, lang: Lang) -> String {
 }
 
 /// The field that a refusal names, and what is wrong with it: rules begin their sentence with its path in backquotes.
-pub(crate) fn field_of(said: &str) -> Option<(&str, &str)> {
-    said.strip_prefix('`')?.split_once("`: ")
+pub(crate) fn field_of(text: &str) -> Option<(&str, &str)> {
+    text.strip_prefix('`')?.split_once("`: ")
 }
 
 /// A refusal with the field's label in place of its path. A fault within the field names it after the label: an item by its
 /// position, a member by its name. A field without a label keeps its path.
-pub(crate) fn labelled(said: String, labels: &[(&str, &str)]) -> String {
-    let named = field_of(&said).and_then(|(path, message)| {
+pub(crate) fn labelled(text: String, labels: &[(&str, &str)]) -> String {
+    let named = field_of(&text).and_then(|(path, message)| {
         let known = labels.iter().find_map(|(known, label)| {
             let within = path.strip_prefix(known)?;
             let is_it = within.is_empty() || within.starts_with(['.', '[']);
@@ -193,7 +193,7 @@ pub(crate) fn labelled(said: String, labels: &[(&str, &str)]) -> String {
             (within, None) => format!("{label} ({}): {message}", within.trim_start_matches('.')),
         })
     });
-    named.unwrap_or(said)
+    named.unwrap_or(text)
 }
 
 /// The error's sentence in this language; the API's English message if the portal has none.
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_refusal_calls_its_field_as_the_form_does() {
         let labels = [("to", "Call this number"), ("origins", "Origins")];
-        let of = |said: &str| labelled(said.to_owned(), &labels);
+        let of = |text: &str| labelled(text.to_owned(), &labels);
         assert_eq!(of("`to`: is required"), "Call this number: is required");
         assert_eq!(of("`origins[1]`: no"), "Origins (2): no");
         assert_eq!(of("`origins.a.b`: no"), "Origins (a.b): no");

@@ -402,8 +402,8 @@ impl Visitor {
     }
 
     /// Redirects to another page of the portal, with a notice. `path` begins after `/portal`.
-    pub(crate) fn go(&self, path: &str, said: &str) -> HttpResponse {
-        go(&self.portal, path, said)
+    pub(crate) fn go(&self, path: &str, message: &str) -> HttpResponse {
+        go(&self.portal, path, message)
     }
 
     /// As [`Visitor::go`], with an audit log entry: `action` such as `agent.publish`, `target` an id.
@@ -412,10 +412,10 @@ impl Visitor {
         action: &str,
         target: impl Display,
         path: &str,
-        said: &str,
+        message: &str,
     ) -> Answer {
         self.note(action, target).await;
-        Ok(self.go(path, said))
+        Ok(self.go(path, message))
     }
 
     /// The same for a change that an earlier submission of the form may have made.
@@ -424,12 +424,12 @@ impl Visitor {
         action: &str,
         target: impl Display,
         path: &str,
-        said: &str,
+        message: &str,
     ) -> Answer {
         let people = self.services().people();
         let target = target.to_string();
         people.note_once(&self.person, action, &target).await;
-        Ok(self.go(path, said))
+        Ok(self.go(path, message))
     }
 
     /// Writes a change to the audit log.
@@ -440,7 +440,7 @@ impl Visitor {
     }
 
     /// Describes an error of a form with the form's labels for its fields.
-    pub(crate) fn told(
+    pub(crate) fn message_of(
         &self,
         error: impl Into<Trouble>,
         labels: &[(&str, &str)],
@@ -506,12 +506,12 @@ mod tests {
             public_url: None,
             origin: "https://127.0.0.1:8443".to_owned(),
         };
-        for (host, told) in [
+        for (host, url) in [
             (Some("localhost:9000"), "https://localhost:9000"),
             (Some("mybox:8443"), "https://127.0.0.1:8443"),
             (None, "https://127.0.0.1:8443"),
         ] {
-            assert_eq!(base_url(&config, host), told, "{host:?}");
+            assert_eq!(base_url(&config, host), url, "{host:?}");
         }
         config.public_url = Some("https://voice.example.com/".to_owned());
         assert_eq!(

@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn bad_schemas_are_refused_with_a_sentence() {
-        for (schema, said) in [
+        for (schema, message) in [
             ("[]", "must be a JSON Schema, as an object, or null"),
             ("true", "must be a JSON Schema, as an object, or null"),
             (
@@ -141,7 +141,7 @@ mod tests {
             ),
         ] {
             let refused = fault(&format!(r#"{{"schema":{schema}}}"#));
-            assert_eq!(refused, format!("`schema`: {said}"));
+            assert_eq!(refused, format!("`schema`: {message}"));
         }
         let invalid = fault(r#"{"schema":{"properties":{"a":{"type":"strnig"}}}}"#);
         assert!(

@@ -64,8 +64,8 @@ impl SharedClock {
         if store.is_embedded() {
             return Ok(Arc::new(SystemClock));
         }
-        let (told, at, _) = ask(store).await?;
-        let ahead = told.micros() - at.micros();
+        let (shared, at, _) = ask(store).await?;
+        let ahead = shared.micros() - at.micros();
         let by_the_machine = SystemClock.steady().micros() - SystemClock.now().micros();
         warn_of(ahead + by_the_machine);
         Ok(Arc::new(Self {
@@ -104,9 +104,9 @@ impl Clock for SharedClock {
 /// The database's time, the [`SystemClock::steady`] time at which it was read, and the duration of the query.
 async fn ask(store: &Store) -> Result<(Timestamp, Timestamp, Duration)> {
     let asked = SystemClock.steady();
-    let told = store.shared_time(asked).await?;
+    let shared = store.shared_time(asked).await?;
     let took = SystemClock.steady().since(asked);
-    Ok((told, asked.plus(took / 2), took))
+    Ok((shared, asked.plus(took / 2), took))
 }
 
 /// Follows the database's clock until `stop`, if processes share one.
@@ -117,10 +117,10 @@ pub(crate) async fn keep(ctx: Arc<Context>, stop: CancellationToken) {
     let mut turns = Turns::new(ASK_EVERY, &stop);
     while turns.next().await {
         // Without a response, this machine's oscillator is good enough.
-        if let Ok((told, at, took)) = ask(&ctx.store).await
+        if let Ok((shared, at, took)) = ask(&ctx.store).await
             && took <= ANSWER_WITHIN
         {
-            ctx.clock.follow(told, at);
+            ctx.clock.follow(shared, at);
         }
     }
 }

@@ -124,11 +124,11 @@ mod tests {
                 "`x`: unknown field",
             ),
         ] {
-            let told = EndpointKey::read(secret).err();
-            let told = told.map(|fault| fault.to_string()).unwrap_or_default();
+            let message = EndpointKey::read(secret).err();
+            let message = message.map(|fault| fault.to_string()).unwrap_or_default();
             assert!(
-                told.starts_with(fault) && !told.contains("sk-secret"),
-                "{told}"
+                message.starts_with(fault) && !message.contains("sk-secret"),
+                "{message}"
             );
         }
     }

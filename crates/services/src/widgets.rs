@@ -207,8 +207,8 @@ mod tests {
             ("https://example.com:443", "https://example.com"),
             ("https://bücher.example", "https://xn--bcher-kva.example"),
         ] {
-            let said = format!("`allowed_origins[0]`: must be written as browsers do: {exact}");
-            assert_eq!(listing(sloppy), said);
+            let expected = format!("`allowed_origins[0]`: must be written as browsers do: {exact}");
+            assert_eq!(listing(sloppy), expected);
         }
     }
 

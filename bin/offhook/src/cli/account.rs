@@ -84,8 +84,8 @@ impl AccountCommand {
                     url = links::first_sign_in(&services, &origin, of).await?;
                 }
                 if let Some(url) = &url {
-                    let said = "its owner sets a password within a day (shown once)";
-                    words.push_str(&format!("\n{said}: {url}"));
+                    let message = "its owner sets a password within a day (shown once)";
+                    words.push_str(&format!("\n{message}: {url}"));
                 }
                 let mut value = output::account(&made);
                 value["sign_in_url"] = json!(url);

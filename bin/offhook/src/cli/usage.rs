@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_mistyped_command_is_answered_with_one_sentence() {
-        for (command, said) in [
+        for (command, message) in [
             (
                 "offhook key create --scopes all",
                 "error: the following required arguments were not provided: --account <ID>, --name <NAME>; \
@@ -88,7 +88,7 @@ mod tests {
         ] {
             let error = Cli::of(command.split(' ')).unwrap_err();
             let named = crate::cli::named(command.split(' ').map(str::to_owned));
-            assert_eq!(sentence(&error.render().to_string(), &named), said);
+            assert_eq!(sentence(&error.render().to_string(), &named), message);
         }
     }
 }

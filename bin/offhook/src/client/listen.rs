@@ -103,11 +103,15 @@ async fn forward(
         .header("X-Service-Delivery", mint::<DeliveryId>(now).to_string())
         .body(body)
         .send();
-    let (status, said) = match answer.await {
+    let (status, message) = match answer.await {
         Ok(answer) => (Some(answer.status().as_u16()), answer.status().to_string()),
         Err(error) => (None, format!("no answer: {error}")),
     };
     let took = began.elapsed().as_millis();
     let value = json!({ "event": kind, "event_id": id, "status": status, "took_ms": took });
-    output::line(json, &value, &format!("{kind}  {id}  {said} in {took} ms"))
+    output::line(
+        json,
+        &value,
+        &format!("{kind}  {id}  {message} in {took} ms"),
+    )
 }

@@ -117,7 +117,7 @@ impl ConversationsCommand {
             Self::Show(one) => {
                 let target = format!("/v1/conversations/{}", conversation_id(&one.id));
                 let found = one.remote.api()?.get(&target).await?;
-                output::print(one.json, &found, &told(&found))
+                output::print(one.json, &found, &described(&found))
             }
             Self::Tail(one) => {
                 let api = one.remote.api()?;
@@ -180,7 +180,7 @@ fn turn(turn: &Value) -> String {
 }
 
 /// A conversation's members line by line, and its transcript.
-fn told(conversation: &Value) -> String {
+fn described(conversation: &Value) -> String {
     let members = conversation.as_object().into_iter().flatten();
     let members = members.filter(|(name, value)| *name != "transcript" && !value.is_null());
     let mut lines: Vec<String> = members

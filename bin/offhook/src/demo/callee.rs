@@ -135,8 +135,8 @@ async fn converse(leg: &mut AudioLeg, lines: &[Vec<i16>]) -> anyhow::Result<()> 
         let segment = SegmentId(number);
         leg.playout.enqueue(segment, line);
         leg.playout.finish(segment);
-        let said = timeout(AGENT_LIMIT, is_said(leg, segment)).await;
-        said.context("the customer could not finish a sentence")??;
+        let speaking = timeout(AGENT_LIMIT, is_said(leg, segment)).await;
+        speaking.context("the customer could not finish a sentence")??;
         let heard = timeout(AGENT_LIMIT, hears_out(leg)).await;
         let Ok(heard) = heard else {
             bail!("the agent said nothing for {} s", AGENT_LIMIT.as_secs());

@@ -116,7 +116,7 @@ mod tests {
         let good = server(&about(15, 100, &[]));
         assert_eq!(good.state, State::Good, "{good:?}");
         let off = &[("fsync", "off")][..];
-        for (major, connections, unsafe_settings, state, said) in [
+        for (major, connections, unsafe_settings, state, message) in [
             (
                 14,
                 100,
@@ -129,7 +129,7 @@ mod tests {
         ] {
             let found = server(&about(major, connections, unsafe_settings));
             assert_eq!(found.state, state, "{found:?}");
-            assert!(found.sentence.contains(said), "{found:?}");
+            assert!(found.sentence.contains(message), "{found:?}");
         }
     }
 
@@ -139,14 +139,14 @@ mod tests {
         let near = clock(theirs.plus(Duration::from_millis(1_900)), theirs);
         assert_eq!(near.state, State::Good, "{near:?}");
         let (hour, moment) = (Duration::from_secs(3600), Duration::from_secs(3));
-        for (ours, said) in [
+        for (ours, message) in [
             (theirs.plus(hour), "3600.0 s ahead of the database's"),
             (theirs.minus(moment), "3.0 s behind the database's"),
         ] {
             let found = clock(ours, theirs);
             assert_eq!(found.state, State::Failed, "{found:?}");
             assert!(
-                found.sentence.contains(&format!("{said}: set it by")),
+                found.sentence.contains(&format!("{message}: set it by")),
                 "{found:?}"
             );
         }

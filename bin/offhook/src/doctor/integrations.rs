@@ -12,7 +12,7 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use super::finding::{Finding, Hop};
-use super::upstream::said;
+use super::upstream::body_of;
 use crate::settings::Settings;
 
 const HOP: Hop = Hop("integrations");
@@ -112,14 +112,14 @@ async fn ask(url: &str, application: &ApplicationSettings) -> Result<Answer, Str
     if status.is_server_error() || is_patience {
         return Ok(Answer::Busy(status));
     }
-    let said = said(answer).await.map_err(fault)?;
-    Ok(meant(&said).unwrap_or(Answer::Other(status)))
+    let body = body_of(answer).await.map_err(fault)?;
+    Ok(meant(&body).unwrap_or(Answer::Other(status)))
 }
 
 /// A refusal in the words that are documented for all (RFC 6749, 5.2), or in HubSpot's; `None` where there is none.
-fn meant(said: &Value) -> Option<Answer> {
+fn meant(body: &Value) -> Option<Answer> {
     ["error", "status"].into_iter().find_map(|name| {
-        let word = said[name].as_str()?.to_ascii_lowercase();
+        let word = body[name].as_str()?.to_ascii_lowercase();
         match word.as_str() {
             "invalid_grant" | "invalid_request" | "bad_refresh_token" | "bad_auth_code" => {
                 Some(Answer::Refused)

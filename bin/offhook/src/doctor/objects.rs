@@ -23,8 +23,8 @@ pub(super) async fn look(settings: &Settings) -> Finding {
     if let Err(error) = try_out(settings).await {
         let fault = error.downcast_ref::<ObjectError>();
         let remedy = remedy(settings, fault);
-        let said = one_line(&format!("{error:#}"));
-        return HOP.failed(format!("{place} does not keep files ({said}): {remedy}"));
+        let message = one_line(&format!("{error:#}"));
+        return HOP.failed(format!("{place} does not keep files ({message}): {remedy}"));
     }
     if matches!(settings.objects, ObjectsSettings::Own) && settings.redis_url.is_some() {
         return HOP.warning(format!(

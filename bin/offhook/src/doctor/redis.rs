@@ -41,25 +41,25 @@ fn place(url: &str) -> String {
 }
 
 fn sentence(fault: &RedisFault, place: &str) -> String {
-    let (what, said, remedy) = match fault {
-        RedisFault::Unreachable(said) => (
+    let (what, message, remedy) = match fault {
+        RedisFault::Unreachable(message) => (
             "does not answer",
-            said,
+            message,
             "see that it runs and can be reached from here, or correct `redis_url`",
         ),
-        RedisFault::LoginRefused(said) => (
+        RedisFault::LoginRefused(message) => (
             "does not let this user in",
-            said,
+            message,
             "correct the user and the password in `redis_url`",
         ),
-        RedisFault::Unusable(said) => (
+        RedisFault::Unusable(message) => (
             "does not run the script that counts requests",
-            said,
+            message,
             "let it be a primary with memory to spare, and give the user the rights that \
              docs/operations/postgres-and-redis.md names",
         ),
     };
-    format!("Redis at {place} {what} ({said}), so every request is refused: {remedy}")
+    format!("Redis at {place} {what} ({message}), so every request is refused: {remedy}")
 }
 
 fn judge(about: &AboutRedis, place: &str, others: &[String]) -> Finding {
@@ -120,7 +120,7 @@ mod tests {
         let whole = Some("noeviction");
         let evicts = Some("allkeys-lru");
         let remedy = "(allkeys-lru): set `maxmemory-policy noeviction`";
-        for (eviction, ahead_s, took_ms, state, said) in [
+        for (eviction, ahead_s, took_ms, state, message) in [
             (whole, 0, 1, State::Good, "forgets nothing"),
             (None, 0, 1, State::Good, "is not told"),
             (evicts, 0, 1, State::Warning, remedy),
@@ -131,7 +131,7 @@ mod tests {
             let about = about(eviction, ahead_s * 1_000_000, took_ms);
             let found = judge(&about, "redis.internal:6379", &["one".to_owned()]);
             assert_eq!(found.state, state, "{found:?}");
-            assert!(found.sentence.contains(said), "{found:?}");
+            assert!(found.sentence.contains(message), "{found:?}");
             let begins = "Redis 7.4.1 at redis.internal:6379 ";
             assert!(found.sentence.starts_with(begins), "{found:?}");
         }

@@ -141,9 +141,9 @@ async fn outside(sip: &SipSettings) -> Option<Finding> {
         return None;
     }
     let listeners = sip.listeners.iter();
-    let mut told = listeners.map(|one| (one.name(), one.address.ip(), one.external.is_some()));
+    let mut given = listeners.map(|one| (one.name(), one.address.ip(), one.external.is_some()));
     let sound = ("rtp", sip.rtp.address, sip.rtp.external.is_some());
-    let (name, address, _) = told
+    let (name, address, _) = given
         .by_ref()
         .chain([sound])
         .find(|(_, address, has_external)| is_inside(*address) && !has_external)?;
@@ -227,13 +227,13 @@ mod tests {
         ] {
             let settings = settings(answering(status).await, &[]);
             let findings = findings(&settings).await;
-            let told: Vec<_> = findings.iter().map(|one| (one.hop, one.state)).collect();
+            let states: Vec<_> = findings.iter().map(|one| (one.hop, one.state)).collect();
             let expected = [
                 (LISTENER, State::Good),
                 (SOUND, State::Good),
                 (CARRIER, state),
             ];
-            assert_eq!(told, expected, "{findings:?}");
+            assert_eq!(states, expected, "{findings:?}");
             let sentence = &findings[2].sentence;
             assert!(
                 sentence.starts_with("trunk `pbx`: 127.0.0.1:"),

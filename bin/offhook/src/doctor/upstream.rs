@@ -198,7 +198,7 @@ fn place(url: &Url) -> String {
 }
 
 /// What a service says in JSON, if it does so in 64 KiB: a refusal is a few hundred bytes.
-pub(super) async fn said(mut answer: Response) -> reqwest::Result<Value> {
+pub(super) async fn body_of(mut answer: Response) -> reqwest::Result<Value> {
     let mut body = Vec::new();
     while body.len() < 64 * 1024
         && let Some(chunk) = answer.chunk().await?

@@ -7,7 +7,7 @@ use offhook_providers::WhatsAppSettings;
 use tokio::time::timeout;
 
 use super::finding::{Finding, Hop};
-use super::upstream::said;
+use super::upstream::body_of;
 use crate::parts;
 
 const HOP: Hop = Hop("whatsapp");
@@ -45,7 +45,7 @@ async fn ask(settings: &WhatsAppSettings) -> Result<(u16, bool), String> {
         false => "the connection was closed before an answer".to_owned(),
     })?;
     let status = answer.status();
-    let said = said(answer).await.unwrap_or_default();
-    let is_refusal = status.is_client_error() && said["error"]["code"].is_i64();
+    let body = body_of(answer).await.unwrap_or_default();
+    let is_refusal = status.is_client_error() && body["error"]["code"].is_i64();
     Ok((status.as_u16(), is_refusal))
 }

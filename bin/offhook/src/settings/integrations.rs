@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_unknown_or_wrong_is_named() {
-        for (given, said) in [
+        for (given, message) in [
             (
                 &[("HUBSPOT__CLIENT_ID", "id")] as &[_],
                 "setting `integrations.hubspot.client_secret` is missing: ",
@@ -88,7 +88,7 @@ mod tests {
             (&[("SLACK__CLIENT_ID", "id")], "unknown setting "),
         ] {
             let fault = read(given).unwrap_err();
-            assert!(fault.starts_with(said), "{fault}");
+            assert!(fault.starts_with(message), "{fault}");
             assert!(!fault.contains("s3cret"), "{fault}");
         }
     }

@@ -40,11 +40,11 @@ mod tests {
     fn one_setting_of_the_cloud_api_leaves_the_other_as_it_is() {
         let default = WhatsAppSettings::default();
         let newer = read("OFFHOOK_WHATSAPP__VERSION", "v25.0").unwrap();
-        let told = (newer.version.as_str(), &newer.base_url);
-        assert_eq!(told, ("v25.0", &default.base_url));
+        let set = (newer.version.as_str(), &newer.base_url);
+        assert_eq!(set, ("v25.0", &default.base_url));
         let elsewhere = read("OFFHOOK_WHATSAPP__BASE_URL", "http://127.0.0.1:9000").unwrap();
-        let told = (elsewhere.base_url.as_str(), &elsewhere.version);
-        assert_eq!(told, ("http://127.0.0.1:9000", &default.version));
+        let set = (elsewhere.base_url.as_str(), &elsewhere.version);
+        assert_eq!(set, ("http://127.0.0.1:9000", &default.version));
         assert_eq!(read("OFFHOOK_LISTEN", "127.0.0.1:0"), None);
     }
 }

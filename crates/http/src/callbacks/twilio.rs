@@ -20,7 +20,7 @@ const SIGNATURE: &str = "x-twilio-signature";
 pub(super) fn routes() -> Vec<Endpoint> {
     let incoming_at = Endpoint::at("/callbacks/twilio/incoming");
     let at = Endpoint::at("/callbacks/twilio/{handle}/{kind}");
-    vec![incoming_at.post(incoming), at.get(media).post(told)]
+    vec![incoming_at.post(incoming), at.get(media).post(report)]
 }
 
 /// The unread body.
@@ -64,7 +64,7 @@ fn callback<'a>(
 }
 
 /// `POST /callbacks/twilio/{handle}/status` and `…/amd`
-async fn told(req: HttpRequest, state: Data<HttpState>, body: Raw) -> Reply {
+async fn report(req: HttpRequest, state: Data<HttpState>, body: Raw) -> Reply {
     let Some(door) = state.services.carrier_door() else {
         return Ok(unbelieved());
     };
@@ -86,8 +86,8 @@ async fn incoming(req: HttpRequest, state: Data<HttpState>, body: Raw) -> Reply 
     let body = bytes_up_to(&req, body.0, MAX_BODY_BYTES).await?;
     let header = header(&req);
     let inbound = state.services.inbound();
-    let said = inbound.come_in(&callback(&req, &header, &body)).await;
-    Ok(said.map_or_else(unbelieved, |twiml| {
+    let answer = inbound.come_in(&callback(&req, &header, &body)).await;
+    Ok(answer.map_or_else(unbelieved, |twiml| {
         HttpResponse::Ok().content_type("text/xml").body(twiml)
     }))
 }

@@ -42,8 +42,8 @@ mod tests {
         let noon = Timestamp::from_micros(1_777_550_400_000_000);
         for second in 0..3 {
             let at = noon.plus(Duration::from_secs(second));
-            let told = (0..1_000).filter(|_| budget.take(at)).count();
-            assert_eq!(told, 20);
+            let logged = (0..1_000).filter(|_| budget.take(at)).count();
+            assert_eq!(logged, 20);
         }
     }
 }

@@ -35,7 +35,7 @@ async fn readyz(state: web::Data<HttpState>) -> Reply {
     let health = state.services.health();
     let ready = match state.readiness.look(health).await {
         Ok(()) if !state.limits.are_known() => Err(REDIS_OUT_OF_REACH.to_owned()),
-        said => said,
+        answer => answer,
     };
     match ready {
         Ok(()) => reply::ok(&Status {

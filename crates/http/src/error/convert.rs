@@ -79,8 +79,8 @@ impl From<UseCaseError> for ApiError {
                      `message_id`.",
                 )
                 .because("no model answered a chat"),
-            UseCaseError::Stopping(said) => Code::ServiceUnavailable
-                .error(said)
+            UseCaseError::Stopping(message) => Code::ServiceUnavailable
+                .error(message)
                 .retry_after(STOPPING_RETRY_AFTER_S)
                 .because("the process is being stopped"),
             UseCaseError::Full => Code::ServiceUnavailable
@@ -99,8 +99,8 @@ impl From<UseCaseError> for ApiError {
                      again in a moment.",
                 )
                 .retry_after(SOON_S),
-            UseCaseError::UnknownCommit(said) => Code::ServiceUnavailable
-                .error(said)
+            UseCaseError::UnknownCommit(message) => Code::ServiceUnavailable
+                .error(message)
                 .retry_after(SOON_S)
                 .because("the outcome of a commit is unknown"),
             UseCaseError::Store(error) => error.into(),

@@ -141,7 +141,7 @@ fn words(schema: &Value) -> Vec<&str> {
 
 /// Limits in words, except those that the description mentions.
 fn limits(schema: &Value, description: &str) -> Vec<String> {
-    let told = |limit: &Value| {
+    let is_shown = |limit: &Value| {
         let plain = limit.to_string();
         let digits = description.replace(',', "");
         let mut numbers = digits.split(|c: char| !c.is_ascii_digit() && c != '.');
@@ -149,7 +149,7 @@ fn limits(schema: &Value, description: &str) -> Vec<String> {
     };
     let range = |least: &str, most: &str, unit: &str| match (&schema[least], &schema[most]) {
         (Value::Null, Value::Null) => None,
-        (least, most) if told(least) || told(most) => None,
+        (least, most) if is_shown(least) || is_shown(most) => None,
         (Value::Null, most) => Some(format!("at most {most}{unit}")),
         (least, Value::Null) => Some(format!("at least {least}{unit}")),
         (least, most) => Some(format!("{least} to {most}{unit}")),
@@ -158,7 +158,7 @@ fn limits(schema: &Value, description: &str) -> Vec<String> {
     let pattern = pattern.filter(|_| !description.contains("E.164") && !description.contains('('));
     let default = match &schema["default"] {
         Value::Null => None,
-        value if told(value) => None,
+        value if is_shown(value) => None,
         value => Some(format!("{value} unless said")),
     };
     [

@@ -131,8 +131,8 @@ impl Drop for Room {
 }
 
 fn no_room() -> ApiError {
-    let said = "Too many long bodies are arriving at once. Nothing was done; send fewer at a time, or try again shortly.";
-    Code::ServiceUnavailable.error(said).retry_after(AGAIN_S)
+    let message = "Too many long bodies are arriving at once. Nothing was done; send fewer at a time, or try again shortly.";
+    Code::ServiceUnavailable.error(message).retry_after(AGAIN_S)
 }
 
 #[cfg(test)]

@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(slow(1, Duration::from_secs(8)).await, Ok(one));
         for (length, pause) in [(20, 1_400), (1, 9_000)] {
             let late = slow(length, Duration::from_millis(pause)).await;
-            assert!(late.is_err_and(|said| said.ends_with("late")));
+            assert!(late.is_err_and(|message| message.ends_with("late")));
         }
     }
 

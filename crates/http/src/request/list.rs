@@ -148,7 +148,7 @@ mod tests {
         Ok(listing)
     }
 
-    fn said(query: &str) -> String {
+    fn message_of(query: &str) -> String {
         read(query)
             .err()
             .map(|fault| fault.to_string())
@@ -172,7 +172,7 @@ mod tests {
             "1e1",
         ] {
             assert_eq!(
-                said(&format!("limit={bad}")),
+                message_of(&format!("limit={bad}")),
                 "`limit`: must be an integer from 1 to 100",
                 "{bad}"
             );
@@ -181,10 +181,10 @@ mod tests {
 
     #[test]
     fn of_several_faults_the_first_in_documented_order_is_named() {
-        assert!(said("x=1&q=long&cursor=x&limit=0").starts_with("`limit`"));
-        assert!(said("x=1&q=long&cursor=x").starts_with("`cursor`"));
-        assert!(said("x=1&q=long").starts_with("`q`"));
-        assert!(said("x=1").starts_with("`x`"));
+        assert!(message_of("x=1&q=long&cursor=x&limit=0").starts_with("`limit`"));
+        assert!(message_of("x=1&q=long&cursor=x").starts_with("`cursor`"));
+        assert!(message_of("x=1&q=long").starts_with("`q`"));
+        assert!(message_of("x=1").starts_with("`x`"));
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
         let listing = read(&format!("limit=5&q=a&cursor={cursor}")).unwrap();
         assert_eq!(listing.after, Some(key));
         let message = "`cursor`: must be the next_cursor of this list with these filters";
-        assert_eq!(said(&format!("q=b&cursor={cursor}")), message);
-        assert_eq!(said(&format!("cursor={cursor}")), message);
+        assert_eq!(message_of(&format!("q=b&cursor={cursor}")), message);
+        assert_eq!(message_of(&format!("cursor={cursor}")), message);
     }
 }

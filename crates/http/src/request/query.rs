@@ -96,7 +96,7 @@ impl QueryReader {
         &mut self,
         name: &str,
         read: impl FnOnce(&str) -> Result<T, Fault>,
-        said: impl FnOnce(&str, &T) -> String,
+        shown: impl FnOnce(&str, &T) -> String,
     ) -> Result<Option<T>, FieldError> {
         let Some(text) = self.take(name)? else {
             return Ok(None);
@@ -104,7 +104,7 @@ impl QueryReader {
         let value = read(&text).map_err(|fault| FieldError::new(name, fault))?;
         self.filters.push_str(name);
         self.filters.push('=');
-        self.filters.push_str(&said(&text, &value));
+        self.filters.push_str(&shown(&text, &value));
         self.filters.push('\0');
         Ok(Some(value))
     }
@@ -158,9 +158,9 @@ impl QueryReader {
 
     /// The filters `from` and `to`.
     pub(crate) fn period(&mut self) -> Result<Period, FieldError> {
-        let said = |_: &str, at: &Timestamp| at.micros().to_string();
-        let from = self.filter("from", |text| instant(text, Timestamp::parse_from), said)?;
-        let to = self.filter("to", |text| instant(text, Timestamp::parse_to), said)?;
+        let shown = |_: &str, at: &Timestamp| at.micros().to_string();
+        let from = self.filter("from", |text| instant(text, Timestamp::parse_from), shown)?;
+        let to = self.filter("to", |text| instant(text, Timestamp::parse_to), shown)?;
         if let (Some(from), Some(to)) = (from, to)
             && from > to
         {
@@ -264,7 +264,7 @@ mod tests {
         QueryReader::new("/v1/things", query)
     }
 
-    fn said<T>(result: Result<T, FieldError>) -> String {
+    fn shown<T>(result: Result<T, FieldError>) -> String {
         result
             .err()
             .map(|fault| fault.to_string())
@@ -285,13 +285,13 @@ mod tests {
     fn broken_escapes_and_nul_are_faults_of_their_parameter() {
         for broken in ["q=%", "q=%4", "q=%zz", "q=%ff", "q=%c3"] {
             assert_eq!(
-                said(reader(broken).text("q", 9)),
+                shown(reader(broken).text("q", 9)),
                 "`q`: is not percent-encoded UTF-8",
                 "{broken}"
             );
         }
         assert_eq!(
-            said(reader("q=a%00").text("q", 9)),
+            shown(reader("q=a%00").text("q", 9)),
             "`q`: must not contain U+0000"
         );
     }
@@ -299,25 +299,25 @@ mod tests {
     #[test]
     fn repeated_and_unknown_parameters_are_faults() {
         assert_eq!(
-            said(reader("q=a&q=a").text("q", 9)),
+            shown(reader("q=a&q=a").text("q", 9)),
             "`q`: is given more than once"
         );
-        assert_eq!(said(reader("b=1&a=2").finish()), "`b`: unknown parameter");
-        assert_eq!(said(reader("Q=1").finish()), "`Q`: unknown parameter");
+        assert_eq!(shown(reader("b=1&a=2").finish()), "`b`: unknown parameter");
+        assert_eq!(shown(reader("Q=1").finish()), "`Q`: unknown parameter");
     }
 
     #[test]
     fn a_plus_that_became_a_space_is_explained() {
         assert_eq!(
-            said(reader("phone=+15005550100").phone("phone")),
+            shown(reader("phone=+15005550100").phone("phone")),
             "`phone`: the `+` arrived as a space: write it as %2B in a URL"
         );
         assert_eq!(
-            said(reader("from=2026-04-30T18:32:11+02:00").period()),
+            shown(reader("from=2026-04-30T18:32:11+02:00").period()),
             "`from`: the `+` arrived as a space: write it as %2B in a URL"
         );
         assert_eq!(
-            said(reader("to=2026-04-30+18:32").period()),
+            shown(reader("to=2026-04-30+18:32").period()),
             "`to`: must be an ISO 8601 date or datetime, such as 2026-04-30 or 2026-04-30T18:32:11Z"
         );
     }
@@ -326,7 +326,7 @@ mod tests {
     fn a_period_must_not_end_before_it_begins() {
         assert!(reader("from=2026-04-30&to=2026-04-30").period().is_ok());
         assert_eq!(
-            said(reader("to=2026-04-29&from=2026-04-30").period()),
+            shown(reader("to=2026-04-29&from=2026-04-30").period()),
             "`from`: must not be after `to`"
         );
     }
@@ -336,11 +336,11 @@ mod tests {
         let choices = ConversationStatus::choices;
         let status = reader("status=done").choice::<ConversationStatus>("status", choices);
         assert_eq!(
-            said(status),
+            shown(status),
             "`status`: must be `completed`, `failed` or `unknown`"
         );
         assert_eq!(
-            said(reader("agent_id=x").id::<AgentId>("agent_id")),
+            shown(reader("agent_id=x").id::<AgentId>("agent_id")),
             "`agent_id`: must be a UUID"
         );
     }
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn filters_are_told_apart_by_what_they_say_and_not_by_how_it_is_spelled() {
-        let said = |query: &str| {
+        let shown = |query: &str| {
             let mut query = reader(query);
             query.id::<AgentId>("agent_id").unwrap();
             query.text("q", 9).unwrap();
@@ -367,15 +367,15 @@ mod tests {
             query.filters().to_owned()
         };
         let id = "0190163d-8694-739b-aea5-966c26f8ad91";
-        let plain = said(&format!("agent_id={id}&from=2026-04-30T16:00:00Z"));
+        let plain = shown(&format!("agent_id={id}&from=2026-04-30T16:00:00Z"));
         let upper = id.to_uppercase();
         assert_eq!(
-            said(&format!(
+            shown(&format!(
                 "from=2026-04-30T18:00:00%2B02:00&agent_id={upper}"
             )),
             plain
         );
-        assert_ne!(said(&format!("agent_id={id}")), plain);
-        assert_ne!(said("q=a"), said("q=A"));
+        assert_ne!(shown(&format!("agent_id={id}")), plain);
+        assert_ne!(shown("q=a"), shown("q=A"));
     }
 }

@@ -127,8 +127,8 @@ mod tests {
             ),
             (None, "failed", "interrupted"),
         ] {
-            let told = json!({"type": "ended", "status": status, "reason": reason});
-            assert_eq!(ended(outcome), (told, reason));
+            let message = json!({"type": "ended", "status": status, "reason": reason});
+            assert_eq!(ended(outcome), (message, reason));
         }
     }
 }

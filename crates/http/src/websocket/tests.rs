@@ -153,7 +153,7 @@ impl Peer {
     }
 
     /// The response to a frame: a text, or the code of a close.
-    async fn told(&mut self) -> Result<String, u16> {
+    async fn text(&mut self) -> Result<String, u16> {
         match self.next().await {
             (0x81, text) => Ok(String::from_utf8(text).unwrap()),
             (0x88, reason) => Err(u16::from_be_bytes([reason[0], reason[1]])),
@@ -194,7 +194,7 @@ async fn a_connection_that_is_read_slowly_or_has_nothing_to_say_goes_on() {
             assert_eq!(waits.next().await, (0x89, Vec::new()));
         }
         waits.send(0x81, b"still there").await;
-        assert_eq!(waits.told().await, Ok("11 bytes of text".to_owned()));
+        assert_eq!(waits.text().await, Ok("11 bytes of text".to_owned()));
     };
     LocalSet::new().run_until(test).await;
 }
@@ -204,15 +204,15 @@ async fn a_message_that_may_come_is_taken_whole_and_any_other_ends_the_connectio
     let test = async {
         let mut peer = Peer::new(true).await;
         peer.send(0x82, b"sound").await;
-        assert_eq!(peer.told().await, Ok("5 bytes".to_owned()));
+        assert_eq!(peer.text().await, Ok("5 bytes".to_owned()));
         for (first, part) in [(0x01, "pie"), (0x00, "ces"), (0x80, "!")] {
             peer.send(first, part.as_bytes()).await;
         }
-        assert_eq!(peer.told().await, Ok("7 bytes of text".to_owned()));
+        assert_eq!(peer.text().await, Ok("7 bytes of text".to_owned()));
         for (first, part) in [(0x02, "12345"), (0x80, "678")] {
             peer.send(first, part.as_bytes()).await;
         }
-        assert_eq!(peer.told().await, Ok("8 bytes".to_owned()));
+        assert_eq!(peer.text().await, Ok("8 bytes".to_owned()));
         peer.send(0x89, b"ping").await;
         assert_eq!(peer.next().await, (0x8a, b"ping".to_vec()));
 
@@ -233,15 +233,15 @@ async fn a_message_that_may_come_is_taken_whole_and_any_other_ends_the_connectio
             for (first, length) in frames {
                 peer.send(first, &vec![b'a'; length]).await;
             }
-            assert_eq!(peer.told().await, Err(code), "{what}");
+            assert_eq!(peer.text().await, Err(code), "{what}");
             assert!(!peer.is_there.get(), "{what}");
         }
         for first in [0x82, 0x02] {
             let mut texts_alone = Peer::of::<0>(true).await;
             texts_alone.send(0x81, b"text").await;
-            assert_eq!(texts_alone.told().await, Ok("4 bytes of text".to_owned()));
+            assert_eq!(texts_alone.text().await, Ok("4 bytes of text".to_owned()));
             texts_alone.send(first, b"s").await;
-            assert_eq!(texts_alone.told().await, Err(1003));
+            assert_eq!(texts_alone.text().await, Err(1003));
         }
     };
     LocalSet::new().run_until(test).await;
@@ -252,7 +252,7 @@ async fn a_connection_that_is_closed_ends_within_two_seconds_whatever_the_other_
     let test = async {
         let mut peer = Peer::new(true).await;
         peer.send(0x81, b"end").await;
-        assert_eq!(peer.told().await, Err(1000));
+        assert_eq!(peer.text().await, Err(1000));
         assert!(!peer.is_there.get());
         let since = Instant::now();
         peer.send(0x82, b"more").await;

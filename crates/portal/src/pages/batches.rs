@@ -10,7 +10,7 @@ use offhook_domain::{AgentId, BatchId, BatchStatus, MemberRole, PausedReason, Ru
 use offhook_services::store::{AgentFilter, Batch, BatchFilter};
 
 use crate::PATH;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::page::Page;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::list::{self, Table};
@@ -174,9 +174,9 @@ const fn paused_name(reason: PausedReason, t: Lang) -> &'static str {
 fn bar(batch: &Batch, t: Lang) -> Markup {
     let over = batch.completed + batch.failed + batch.cancelled;
     let (done, all) = (count(i64::from(over)), count(i64::from(batch.total)));
-    let told = tell!(t, "{done} of {all}", "{done} de {all}");
+    let progress = text!(t, "{done} of {all}", "{done} de {all}");
     html! {
-        progress max=(batch.total) value=(over) aria-label=(told) {}
-        " " (told)
+        progress max=(batch.total) value=(over) aria-label=(progress) {}
+        " " (progress)
     }
 }

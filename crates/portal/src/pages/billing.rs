@@ -6,7 +6,7 @@ use offhook_services::store::{Invoice, LedgerEntry, LedgerFilter, UsageDay, Wall
 use uuid::Uuid;
 
 use crate::PATH;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::page::Page;
 use crate::parts::chart::{self, Bar};
 use crate::parts::form;
@@ -76,7 +76,7 @@ async fn show(visit: Visit<Viewer>) -> Answer {
 fn credits(wallet: &Wallet, t: Lang) -> Markup {
     let refill = match &wallet.auto_refill {
         None => t.t("Off", "Desactivada").to_owned(),
-        Some(refill) => tell!(
+        Some(refill) => text!(
             t,
             "On: below {} credits, buys {}",
             "Activada: por debajo de {} créditos compra {}",
@@ -139,12 +139,12 @@ pub(super) fn credits_by_day(days: &[UsageDay], t: Lang) -> Vec<Bar> {
             let date = Timestamp::of_utc_day(day.day).utc_date();
             let label = date.get(5..).filter(|_| place % 5 == 0).unwrap_or("");
             let (calls, credits) = (count(day.calls), count(day.credits));
-            let told = tell!(
+            let text = text!(
                 t,
                 "{date}: {credits} credits, {calls} calls",
                 "{date}: {credits} créditos, {calls} llamadas"
             );
-            Bar::of(label, told, day.credits as f64)
+            Bar::of(label, text, day.credits as f64)
         })
         .collect()
 }
@@ -168,7 +168,7 @@ async fn ledger(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
     let title = t.t("Transactions", "Movimientos");
     let kind = visit.query().get("type").and_then(|kind| kind.parse().ok());
-    let ((since, until), said) = period::read(&visit);
+    let ((since, until), message) = period::read(&visit);
     let filter = LedgerFilter { kind, since, until };
     let page = visit.page_of(|uuid| uuid);
     // The sort key is the entry's number, as in `GET /v1/billing/transactions`.
@@ -178,7 +178,7 @@ async fn ledger(visit: Visit<Viewer>) -> Answer {
     let rows = rows.await?;
     let kinds = TransactionType::ALL.iter();
     let body = html! {
-        (form::refusal(said))
+        (form::refusal(message))
         form.filters method="get" action={ (PATH) "/billing/ledger" } {
             (list::filter(&visit, "type", t.t("Type", "Tipo"), t.t("All", "Todos"),
                 kinds.map(|kind| (kind.as_str(), kind_name(*kind, t)))))

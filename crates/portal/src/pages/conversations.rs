@@ -51,8 +51,8 @@ async fn all(visit: Visit<Viewer>) -> Answer {
     let agents = AgentChoice::of(&visit, AgentFilter::default()).await?;
     let filter = match read(visit.query(), lang) {
         Ok(filter) => filter,
-        Err(said) => {
-            let body = html! { (form::refusal(Some(said))) (filters(&visit, &agents)) };
+        Err(message) => {
+            let body = html! { (form::refusal(Some(message))) (filters(&visit, &agents)) };
             return Ok(visit.refused(Section::Conversations, title, &body));
         }
     };

@@ -38,17 +38,17 @@ async fn show(guest: Guest) -> Answer {
 /// `POST /portal/first`
 async fn begin(guest: Guest, body: Payload) -> Answer {
     let fields = guest.form(body).await?;
-    let refused = |status, said| Ok(page(&guest, status, &fields, Some(said)));
+    let refused = |status, message| Ok(page(&guest, status, &fields, Some(message)));
     if !guest.may_sign_in() {
         return refused(StatusCode::FORBIDDEN, insecure(guest.lang));
     }
     // The form offers only known plans.
     let Ok(plan) = fields.get("plan").map_or(Ok(PLAN), str::parse) else {
-        let said = guest.t(
+        let message = guest.t(
             "Unknown plan. Choose one from the list.",
             "Ese plan no existe. Elige uno de la lista.",
         );
-        return refused(StatusCode::UNPROCESSABLE_ENTITY, said);
+        return refused(StatusCode::UNPROCESSABLE_ENTITY, message);
     };
     let new = NewService {
         code: fields.text("code"),
@@ -60,11 +60,11 @@ async fn begin(guest: Guest, body: Payload) -> Answer {
     };
     match guest.portal.services.people().begin(new).await {
         Ok(signed_in) => {
-            let said = guest.t(
+            let message = guest.t(
                 "Account created. Follow the steps on this page to get started.",
                 "Cuenta creada. Sigue los pasos de esta página para empezar.",
             );
-            let mut answer = guest.go("/", said);
+            let mut answer = guest.go("/", message);
             add_session(&mut answer, &guest.portal, &signed_in.token)?;
             Ok(answer)
         }
@@ -97,10 +97,10 @@ fn sentence(error: BeginError, lang: Lang) -> Result<&'static str> {
     })
 }
 
-fn page(guest: &Guest, status: StatusCode, typed: &Fields, said: Option<&str>) -> HttpResponse {
+fn page(guest: &Guest, status: StatusCode, typed: &Fields, message: Option<&str>) -> HttpResponse {
     let lang = guest.lang;
     let body = html! {
-        (form::refusal(said))
+        (form::refusal(message))
         p.lead { (lang.t(
             "This service has no account yet. Create the first one. You will be its owner.",
             "Este servicio aún no tiene cuentas. Crea la primera. Serás su propietario.",

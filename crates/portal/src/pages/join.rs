@@ -49,15 +49,15 @@ async fn set_password(guest: Guest, body: Payload) -> Answer {
     let Some(link) = people.open_link(token(&guest)).await? else {
         return Ok(gone(&guest));
     };
-    let again = |status, said| Ok(welcome_page(&guest, status, &link, Some(said)));
+    let again = |status, message| Ok(welcome_page(&guest, status, &link, Some(message)));
     if !guest.may_sign_in() {
         return again(StatusCode::FORBIDDEN, insecure(guest.lang));
     }
     let password = fields.raw(passwords::NEW);
     match people.set_password_by_link(token(&guest), password).await {
         Ok(signed_in) => {
-            let said = guest.t("Password set.", "Contraseña guardada.");
-            enter(&guest, &signed_in, said).await
+            let message = guest.t("Password set.", "Contraseña guardada.");
+            enter(&guest, &signed_in, message).await
         }
         Err(LinkError::Gone) => Ok(gone(&guest)),
         Err(LinkError::Password(fault)) => again(
@@ -72,11 +72,11 @@ fn welcome_page(
     guest: &Guest,
     status: StatusCode,
     link: &LinkFor,
-    said: Option<&str>,
+    message: Option<&str>,
 ) -> HttpResponse {
     let lang = guest.lang;
     let body = html! {
-        (form::refusal(said))
+        (form::refusal(message))
         p.lead {
             (lang.t(
                 "Choose your password for ",
@@ -129,8 +129,8 @@ async fn join(guest: Guest, body: Payload) -> Answer {
     let Some(invitation) = people.invitation(token(&guest)).await? else {
         return Ok(gone(&guest));
     };
-    let again = |status: StatusCode, said: &str| {
-        join_page(&guest, status, &invitation, &fields, Some(said))
+    let again = |status: StatusCode, message: &str| {
+        join_page(&guest, status, &invitation, &fields, Some(message))
     };
     if !guest.may_sign_in() {
         return Ok(again(StatusCode::FORBIDDEN, insecure(lang)));
@@ -138,15 +138,15 @@ async fn join(guest: Guest, body: Payload) -> Answer {
     let password = fields.raw("password");
     let name = fields.text("name");
     let joined = people.accept_invitation(token(&guest), name, password, address(&guest.req));
-    let said = match joined.await {
+    let message = match joined.await {
         Ok(signed_in) => {
-            let said = lang.t("Welcome to the team.", "Te damos la bienvenida al equipo.");
-            return enter(&guest, &signed_in, said).await;
+            let message = lang.t("Welcome to the team.", "Te damos la bienvenida al equipo.");
+            return enter(&guest, &signed_in, message).await;
         }
         Err(JoinError::Gone) => return Ok(gone(&guest)),
         Err(JoinError::Throttled { seconds }) => {
-            let said = passwords::throttled(seconds, lang);
-            let mut answer = again(StatusCode::TOO_MANY_REQUESTS, &said);
+            let message = passwords::throttled(seconds, lang);
+            let mut answer = again(StatusCode::TOO_MANY_REQUESTS, &message);
             passwords::retry_after(&mut answer, seconds);
             return Ok(answer);
         }
@@ -158,7 +158,7 @@ async fn join(guest: Guest, body: Payload) -> Answer {
         Err(JoinError::Password(fault)) => passwords::fault(fault, lang),
         Err(JoinError::Store(error)) => return Err(error.into()),
     };
-    Ok(again(StatusCode::UNPROCESSABLE_ENTITY, said))
+    Ok(again(StatusCode::UNPROCESSABLE_ENTITY, message))
 }
 
 fn join_page(
@@ -166,12 +166,12 @@ fn join_page(
     status: StatusCode,
     invitation: &InvitationFor,
     typed: &Fields,
-    said: Option<&str>,
+    message: Option<&str>,
 ) -> HttpResponse {
     let lang = guest.lang;
     let role = role_name(invitation.role, lang);
     let body = html! {
-        (form::refusal(said))
+        (form::refusal(message))
         p.lead {
             (lang.t("You are invited to ", "Te invitaron a ")) strong { (invitation.account_name) }
             (lang.t(" as ", " como ")) strong { (role) } "."
@@ -202,12 +202,12 @@ fn join_fields(guest: &Guest, invitation: &InvitationFor, typed: &Fields) -> Mar
 }
 
 /// Redirects into the portal with the cookie of the new session.
-async fn enter(guest: &Guest, signed_in: &SignedIn, said: &str) -> Answer {
+async fn enter(guest: &Guest, signed_in: &SignedIn, message: &str) -> Answer {
     // The browser's old session ends: no session is carried over a sign-in.
     if let Some(old) = guest.req.cookie(SESSION_COOKIE) {
         guest.portal.services.people().sign_out(old.value()).await?;
     }
-    let mut answer = guest.go("/", said);
+    let mut answer = guest.go("/", message);
     add_session(&mut answer, &guest.portal, &signed_in.token)?;
     Ok(answer)
 }

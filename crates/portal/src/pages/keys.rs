@@ -8,7 +8,7 @@ use offhook_services::Keys;
 use offhook_services::store::ApiKey;
 
 use crate::fields::Fields;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::page::Page;
 use crate::parts::list::{self, Table};
 use crate::parts::{form, words};
@@ -159,7 +159,7 @@ fn scopes_told(key: &ApiKey, lang: Lang) -> Markup {
 fn limits_told(key: &ApiKey, lang: Lang) -> Markup {
     let budget = key.monthly_credit_budget.map(words::count);
     let budget =
-        budget.map(|budget| tell!(lang, "{budget} credits/month", "{budget} créditos/mes"));
+        budget.map(|budget| text!(lang, "{budget} credits/month", "{budget} créditos/mes"));
     html! {
         @if let Some(end) = key.expires_at {
             (lang.t("expires ", "vence ")) (words::when(end)) br;
@@ -170,7 +170,7 @@ fn limits_told(key: &ApiKey, lang: Lang) -> Markup {
 }
 
 fn revocation(visitor: &Visitor, key: &ApiKey) -> Markup {
-    let question = tell!(
+    let question = text!(
         visitor.lang(),
         "Revoke the key “{}”? Requests with it fail immediately. This cannot be undone.",
         "¿Revocar la clave «{}»? Las solicitudes con ella fallan de inmediato. No se puede deshacer.",
@@ -185,6 +185,6 @@ async fn revoke(post: Post<Developer>) -> Answer {
     let revoked = keys(&post).revoke_of(post.account(), id).await?;
     let key = revoked.ok_or_else(Trouble::not_found)?;
     let (t, name) = (post.lang(), &key.name);
-    let said = tell!(t, "Key “{name}” revoked.", "Clave «{name}» revocada.");
-    Ok(post.go("/developers", &said))
+    let message = text!(t, "Key “{name}” revoked.", "Clave «{name}» revocada.");
+    Ok(post.go("/developers", &message))
 }

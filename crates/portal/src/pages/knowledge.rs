@@ -158,16 +158,16 @@ fn actions(visitor: &Visitor) -> Markup {
 
 fn filters(visitor: &Visitor, folders: &[Folder]) -> Markup {
     let t = visitor.lang();
-    let said = |name| visitor.query().text(name);
+    let message = |name| visitor.query().text(name);
     let states = DocumentStatus::ALL.iter();
     html! {
         form.filters method="get" action={ (PATH) "/knowledge" } {
-            (Input::text("q", t.t("Name", "Nombre")).kind("search").value(said("q")))
+            (Input::text("q", t.t("Name", "Nombre")).kind("search").value(message("q")))
             (Select::new("folder", t.t("Folder", "Carpeta"))
                 .option("", t.t("All", "Todas"))
                 .option(ROOT, t.t("No folder", "Sin carpeta"))
                 .options(named(folders))
-                .chosen(said("folder")))
+                .chosen(message("folder")))
             (list::filter(visitor, "status", t.t("Status", "Estado"), t.t("All", "Todos"),
                 states.map(|state| (state.as_str(), state_name(*state, t)))))
             button type="submit" { (t.t("Filter", "Filtrar")) }

@@ -31,7 +31,7 @@ pub(super) fn routes() -> Vec<Page> {
 async fn list(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
     let title = Section::Logs.name(t);
-    let (filter, said) = filter(&visit);
+    let (filter, given) = filter(&visit);
     let logs = visit.services().request_logs();
     let page = visit.page_of(LogEntryId::from_uuid);
     let entries = logs.list(visit.account(), filter, page).await?;
@@ -41,7 +41,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
             "Requests made with your API keys in the last 30 days.",
             "Solicitudes hechas con tus claves de API en los últimos 30 días.",
         )) }
-        (form::refusal(said))
+        (form::refusal(given))
         (filters(&visit, &keys))
         @if entries.items.is_empty() { (nothing(&visit)) } @else {
             (Table::of(title, &entries.items)
@@ -64,7 +64,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
 fn filter(visitor: &Visitor) -> (LogFilter, Option<&'static str>) {
     let t = visitor.lang();
     let query = visitor.query();
-    let ((since, until), mut said) = period::read(visitor);
+    let ((since, until), mut given) = period::read(visitor);
     let method = query.get("method");
     let path = query.get("path");
     let mut filter = LogFilter {
@@ -80,7 +80,7 @@ fn filter(visitor: &Visitor) -> (LogFilter, Option<&'static str>) {
     if let Some(text) = query.get("status") {
         filter.status = status(text);
         if filter.status.is_none() {
-            said = Some(t.t(
+            given = Some(t.t(
                 "Write a status as 404, or as 4xx for the whole class. The list shows all requests.",
                 "Escribe un estado como 404, o como 4xx para toda la clase. La lista muestra todas las solicitudes.",
             ));
@@ -90,14 +90,14 @@ fn filter(visitor: &Visitor) -> (LogFilter, Option<&'static str>) {
         match text.parse() {
             Ok(request) => filter.request = Some(request),
             Err(_) => {
-                said = Some(t.t(
+                given = Some(t.t(
                     "A request ID is the value of the X-Request-Id header. The list shows all requests.",
                     "El ID de una solicitud es el valor del encabezado X-Request-Id. La lista muestra todas las solicitudes.",
                 ));
             }
         }
     }
-    (filter, said)
+    (filter, given)
 }
 
 /// `404` or `4xx`, as `GET /v1/logs` has it.
@@ -112,16 +112,16 @@ fn status(text: &str) -> Option<StatusFilter> {
 
 fn filters(visitor: &Visitor, keys: &[ApiKey]) -> Markup {
     let t = visitor.lang();
-    let said = |name| visitor.query().text(name);
+    let given = |name| visitor.query().text(name);
     html! {
         form.filters method="get" action={ (PATH) "/logs" } {
-            (Input::text("status", t.t("Status (404, 4xx)", "Estado (404, 4xx)")).value(said("status")))
+            (Input::text("status", t.t("Status (404, 4xx)", "Estado (404, 4xx)")).value(given("status")))
             (list::filter(visitor, "method", t.t("Method", "Método"), t.t("All", "Todos"), METHODS.map(|method| (method, method))))
-            (Input::text("path", t.t("Full path", "Ruta completa")).value(said("path")))
+            (Input::text("path", t.t("Full path", "Ruta completa")).value(given("path")))
             (list::filter(visitor, "key", t.t("Key", "Clave"), t.t("All", "Todas"),
                 keys.iter().map(|key| (key.id.to_string(), format!("{} ({})", key.name, key.prefix)))))
             (period::fields(visitor))
-            (Input::text("request", t.t("Request ID", "ID de solicitud")).value(said("request")))
+            (Input::text("request", t.t("Request ID", "ID de solicitud")).value(given("request")))
             button type="submit" { (t.t("Filter", "Filtrar")) }
         }
     }

@@ -6,7 +6,7 @@ use offhook_services::store::{AgentFilter, PhoneNumber};
 
 use crate::PATH;
 use crate::fields::Fields;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::page::Page;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input};
@@ -133,13 +133,13 @@ async fn add(post: Post<Developer>) -> Answer {
     let numbers = post.services().numbers();
     match numbers.create(post.account(), &Json::object(members)).await {
         Ok(number) => {
-            let said = post.t("Number added.", "Número agregado.");
-            post.done("number.create", number.id, "/phone-numbers", said)
+            let message = post.t("Number added.", "Número agregado.");
+            post.done("number.create", number.id, "/phone-numbers", message)
                 .await
         }
         Err(error) => {
-            let said = post.told(error, &labels(post.lang()))?;
-            let body = add_page(&post, fields, Some(&said)).await?;
+            let message = post.message_of(error, &labels(post.lang()))?;
+            let body = add_page(&post, fields, Some(&message)).await?;
             Ok(post.refused(Section::Numbers, add_title(&post), &body))
         }
     }
@@ -158,12 +158,12 @@ fn add_title(visitor: &Visitor) -> &'static str {
     visitor.t("Add number", "Agregar número")
 }
 
-async fn add_page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<Markup> {
+async fn add_page(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Result<Markup> {
     let t = visitor.lang();
     let agents = AgentChoice::of(visitor, AgentFilter::default()).await?;
     let nobody = Some(t.t("None yet", "Ninguno todavía"));
     Ok(html! {
-        (form::refusal(said))
+        (form::refusal(message))
         @if !visitor.services().numbers().are_taken_by_accounts() { p.warning { (by_operator(t)) } }
         (form::form(visitor, "/phone-numbers/new", &html! {
             (Input::text("phone_number", t.t("Number", "Número")).kind("tel").value(fields.text("phone_number")).required().hint(t.t(
@@ -193,17 +193,17 @@ async fn import(post: Post<Developer>) -> Answer {
     match post.services().numbers().import(post.account()).await {
         Ok(done) => {
             let (new, old) = (done.imported, done.already_present);
-            let said = tell!(
+            let message = text!(
                 post.lang(),
                 "New numbers: {new}. Already here: {old}.",
                 "Números nuevos: {new}. Ya estaban: {old}."
             );
-            post.done("number.import", new, "/phone-numbers", &said)
+            post.done("number.import", new, "/phone-numbers", &message)
                 .await
         }
         Err(error) => {
-            let said = post.told(error, &[])?;
-            let body = import_page(&post, Some(&said));
+            let message = post.message_of(error, &[])?;
+            let body = import_page(&post, Some(&message));
             Ok(post.refused(Section::Numbers, import_title(&post), &body))
         }
     }
@@ -213,11 +213,11 @@ fn import_title(visitor: &Visitor) -> &'static str {
     visitor.t("Import from carrier", "Importar del operador")
 }
 
-fn import_page(visitor: &Visitor, said: Option<&str>) -> Markup {
+fn import_page(visitor: &Visitor, message: Option<&str>) -> Markup {
     let t = visitor.lang();
     let label = t.t("Import all numbers", "Importar todos los números");
     html! {
-        (form::refusal(said))
+        (form::refusal(message))
         @if visitor.services().numbers().are_taken_by_accounts() {
             p { (t.t(
                 "Imports the numbers of the carrier account whose credential is stored here. New numbers are added; none are removed.",
@@ -257,11 +257,11 @@ async fn change(post: Post<Developer>) -> Answer {
     let (stored, labels) = (fields_of(&number), labels(t));
     let work = numbers.update(post.account(), id, &body);
     let Err(refused) = version::save(&post, &stored, &labels, work).await? else {
-        let (path, said) = (format!("/phone-numbers/{id}"), t.t("Saved.", "Guardado."));
-        return post.done("number.change", id, &path, said).await;
+        let (path, message) = (format!("/phone-numbers/{id}"), t.t("Saved.", "Guardado."));
+        return post.done("number.change", id, &path, message).await;
     };
-    let (fields, said) = (&refused.fields, Some(refused.said.as_str()));
-    let body = page(&post, &number, &agents, fields, said);
+    let (fields, message) = (&refused.fields, Some(refused.message.as_str()));
+    let body = page(&post, &number, &agents, fields, message);
     Ok(post.refused(Section::Numbers, number.phone_number.as_str(), &body))
 }
 
@@ -269,8 +269,9 @@ async fn change(post: Post<Developer>) -> Answer {
 async fn delete(post: Post<Developer>) -> Answer {
     let id: PhoneNumberId = post.id("id")?;
     post.services().numbers().delete(post.account(), id).await?;
-    let said = post.t("Number released.", "Número liberado.");
-    post.done("number.delete", id, "/phone-numbers", said).await
+    let message = post.t("Number released.", "Número liberado.");
+    post.done("number.delete", id, "/phone-numbers", message)
+        .await
 }
 
 fn page(
@@ -278,13 +279,13 @@ fn page(
     number: &PhoneNumber,
     agents: &AgentChoice,
     fields: &Fields,
-    said: Option<&str>,
+    message: Option<&str>,
 ) -> Markup {
     let t = visitor.lang();
     let path = format!("/phone-numbers/{}", number.id);
     let nobody = t.t("None", "Ninguno");
     html! {
-        (form::refusal(said))
+        (form::refusal(message))
         dl.facts {
             (list::fact(t.t("Label", "Etiqueta"), html! { @if number.label.is_empty() { "–" } @else { (number.label) } }))
             (list::fact(t.t("Agent that answers", "Agente que contesta"), html! { @match number.agent_id {

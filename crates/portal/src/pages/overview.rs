@@ -9,7 +9,7 @@ use offhook_services::store::{
 
 use super::{billing, conversations};
 use crate::PATH;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::page::Page;
 use crate::parts::chart::{self, Bar};
 use crate::parts::words;
@@ -97,19 +97,19 @@ impl Figures {
         let latency = self.day.latency;
         let latency_figure = latency.map_or_else(none, |latency| format!("{} ms", latency.p50_ms));
         let latency_told = latency.map(|CallLatency { p95_ms, .. }| {
-            tell!(lang, "p50 · p95 {p95_ms} ms", "p50 · p95 {p95_ms} ms")
+            text!(lang, "p50 · p95 {p95_ms} ms", "p50 · p95 {p95_ms} ms")
         });
         let today = self.days.last();
         let (calls_today, credits_today) = today.map_or((0, 0), |day| (day.calls, day.credits));
         let calls_today = words::count(calls_today);
-        let today = tell!(
+        let today = text!(
             lang,
             "today (UTC): {calls_today}",
             "hoy (UTC): {calls_today}"
         );
         let free: Credits = self.wallet.balance - self.wallet.reserved;
         let spent = words::count(credits_today);
-        let spent = tell!(
+        let spent = text!(
             lang,
             "{spent} spent today (UTC)",
             "{spent} gastados hoy (UTC)"
@@ -147,12 +147,12 @@ impl Figures {
     }
 }
 
-fn card(name: &str, figure: &str, told: &str, link: Option<(&str, &str)>) -> Markup {
+fn card(name: &str, figure: &str, text: &str, link: Option<(&str, &str)>) -> Markup {
     html! {
         div.card {
             h3 { (name) }
             span.figure { (figure) }
-            span.soft { (told) }
+            span.soft { (text) }
             @if let Some((path, label)) = link { p { a href={ (PATH) (path) } { (label) } } }
         }
     }
@@ -177,15 +177,15 @@ fn by_hour(hours: &[UsageHour], bar: impl Fn(&UsageHour, &str, &str) -> Bar) -> 
 
 fn success_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
     let bars = by_hour(hours, |hour, time, label| {
-        let told = match success(hour.calls, hour.failed) {
-            None => tell!(lang, "{time} UTC – no calls", "{time} UTC – sin llamadas"),
+        let text = match success(hour.calls, hour.failed) {
+            None => text!(lang, "{time} UTC – no calls", "{time} UTC – sin llamadas"),
             Some(part) => format!("{time} UTC – {part}"),
         };
         let value = match hour.calls {
             0 => 0.0,
             calls => (calls - hour.failed) as f64 * 100.0 / calls as f64,
         };
-        Bar::of(label, told, value)
+        Bar::of(label, text, value)
     });
     let title = lang.t("Success per hour (UTC), %", "Éxito por hora (UTC), %");
     chart::half(title, [lang.t("Hour", "Hora"), "%"], &bars)
@@ -199,12 +199,12 @@ fn calls_by_wait(measured: &[CallLatency], lang: Lang) -> Markup {
             |call: &&CallLatency| call.p50_ms >= *begin && end.is_none_or(|end| call.p50_ms < *end);
         let calls = measured.iter().filter(is_in).count();
         let range = end.map_or_else(|| format!("{begin} +"), |end| format!("{begin}–{end}"));
-        let told = tell!(
+        let text = text!(
             lang,
             "{range} ms – calls: {calls}",
             "{range} ms – llamadas: {calls}"
         );
-        Bar::of(&begin.to_string(), told, calls as f64)
+        Bar::of(&begin.to_string(), text, calls as f64)
     });
     let bars: Vec<Bar> = bars.collect();
     let title = lang.t(
@@ -227,14 +227,14 @@ fn credits_by_day(days: &[UsageDay], lang: Lang) -> Markup {
 fn calls_by_hour(hours: &[UsageHour], lang: Lang) -> Markup {
     let bars = by_hour(hours, |hour, time, label| {
         let (calls, failed) = (hour.calls, hour.failed);
-        let told = tell!(
+        let text = text!(
             lang,
             "{time} UTC – calls: {calls}, failed: {failed}",
             "{time} UTC – llamadas: {calls}, fallidas: {failed}"
         );
         Bar {
             part: failed as f64,
-            ..Bar::of(label, told, calls as f64)
+            ..Bar::of(label, text, calls as f64)
         }
     });
     let title = lang.t(
@@ -254,12 +254,12 @@ async fn first_steps(visitor: &Visitor) -> Result<Markup> {
     let keys = services.keys().list(visitor.account()).await?;
     let is_published = agents.iter().any(|agent| agent.published_version > 0);
     let may = visitor.may(MemberRole::Developer);
-    let step = |is_done: bool, path: &str, name: &str, told: &str| {
+    let step = |is_done: bool, path: &str, name: &str, text: &str| {
         html! {
             li {
                 @if is_done { (words::badge(words::Tone::Good, lang.t("Done", "Listo"))) " " }
                 @if may { a href={ (PATH) (path) } { (name) } } @else { strong { (name) } }
-                " " span.soft { (told) }
+                " " span.soft { (text) }
             }
         }
     };
@@ -306,14 +306,14 @@ mod tests {
         };
         let calls = [0, 399, 400, 2_999, 3_000, 90_000].map(call);
         let html = calls_by_wait(&calls, Lang::En).into_string();
-        for told in [
+        for text in [
             "0–400 ms – calls: 2",
             "400–800 ms – calls: 1",
             "800–1200 ms – calls: 0",
             "2000–3000 ms – calls: 1",
             "3000 + ms – calls: 2",
         ] {
-            assert!(html.contains(told), "{told} in {html}");
+            assert!(html.contains(text), "{text} in {html}");
         }
     }
 

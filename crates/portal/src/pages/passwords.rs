@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::header::RETRY_AFTER;
 use offhook_services::PasswordFault;
 
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::parts::form::Input;
 
 /// The field of a new password.
@@ -39,7 +39,7 @@ pub(super) const fn name_fault(lang: Lang) -> &'static str {
 /// When the visitor may try again.
 pub(super) fn throttled(seconds: u64, lang: Lang) -> String {
     let minutes = seconds.div_ceil(60);
-    tell!(
+    text!(
         lang,
         "Too many attempts. Try again in {minutes} min.",
         "Demasiados intentos. Inténtalo de nuevo en {minutes} min."

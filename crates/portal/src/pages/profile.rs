@@ -8,7 +8,7 @@ use super::passwords;
 use super::sign_in::add_session;
 use super::team::refusal;
 use crate::fields::Fields;
-use crate::lang::tell;
+use crate::lang::text;
 use crate::page::Page;
 use crate::parts::form::{self, Input};
 use crate::parts::list;
@@ -55,20 +55,20 @@ async fn show(visit: Visit<Viewer>) -> Answer {
 async fn rename(post: Post<Viewer>) -> Answer {
     let lang = post.lang();
     let again = async |typed: &Fields, why: &str| {
-        let said = Refused {
+        let shown = Refused {
             name: Some((typed, why)),
             ..Refused::default()
         };
-        refused(&post, &said).await
+        refused(&post, &shown).await
     };
     if let Some(late) = version::stale(&name_of(&post), &post.fields) {
-        return again(&late, version::said(lang)).await;
+        return again(&late, version::message(lang)).await;
     }
     let name = post.fields.text("name");
     match post.services().people().rename(&post.person, name).await {
         Ok(()) => {
-            let said = lang.t("Name changed.", "Nombre cambiado.");
-            Ok(post.go("/profile", said))
+            let message = lang.t("Name changed.", "Nombre cambiado.");
+            Ok(post.go("/profile", message))
         }
         Err(TeamRefusal::Store(error)) => Err(error.into()),
         Err(why) => again(&post.fields, &refusal(&why, lang)).await,
@@ -80,22 +80,22 @@ async fn change_password(post: Post<Viewer>) -> Answer {
     let lang = post.lang();
     let (present, new) = (post.fields.raw("password"), post.fields.raw(passwords::NEW));
     let people = post.services().people();
-    let (said, wait) = match people.change_password(&post.person, present, new).await {
+    let (message, wait) = match people.change_password(&post.person, present, new).await {
         Ok(token) => {
-            let said = lang.t(
+            let message = lang.t(
                 "Password changed. Your other sessions have ended.",
                 "Contraseña cambiada. Tus otras sesiones terminaron.",
             );
-            let mut answer = post.go("/profile", said);
+            let mut answer = post.go("/profile", message);
             add_session(&mut answer, &post.portal, &token)?;
             return Ok(answer);
         }
         Err(ChangePasswordError::Wrong) => {
-            let said = lang.t(
+            let message = lang.t(
                 "The current password is wrong.",
                 "La contraseña actual es incorrecta.",
             );
-            (said.to_owned(), None)
+            (message.to_owned(), None)
         }
         Err(ChangePasswordError::Throttled { seconds }) => {
             (passwords::throttled(seconds, lang), Some(seconds))
@@ -105,11 +105,11 @@ async fn change_password(post: Post<Viewer>) -> Answer {
         }
         Err(ChangePasswordError::Store(error)) => return Err(error.into()),
     };
-    let said = Refused {
-        password: Some(&said),
+    let shown = Refused {
+        password: Some(&message),
         ..Refused::default()
     };
-    let mut answer = refused(&post, &said).await?;
+    let mut answer = refused(&post, &shown).await?;
     if let Some(seconds) = wait {
         passwords::retry_after(&mut answer, seconds);
     }
@@ -120,12 +120,12 @@ async fn change_password(post: Post<Viewer>) -> Answer {
 async fn end_sessions(post: Post<Viewer>) -> Answer {
     let people = post.services().people();
     people.end_other_sessions(&post.person).await?;
-    let said = post.t(
+    let message = post.t(
         "Your other sessions have ended.",
         "Tus otras sesiones terminaron.",
     );
     let member = post.person.member.id;
-    post.done("sessions.end", member, "/profile", said).await
+    post.done("sessions.end", member, "/profile", message).await
 }
 
 /// `POST /portal/profile/account`
@@ -144,27 +144,27 @@ async fn leave(post: Post<Viewer>) -> Answer {
     let people = post.services().people();
     match people.remove(&post.person, post.person.member.id).await {
         Ok(_) => {
-            let said = post.t("You have left the team.", "Saliste del equipo.");
-            Ok(post.go("/sign-in", said))
+            let message = post.t("You have left the team.", "Saliste del equipo.");
+            Ok(post.go("/sign-in", message))
         }
         Err(TeamRefusal::Store(error)) => Err(error.into()),
         Err(why) => {
             let why = refusal(&why, post.lang());
-            let said = Refused {
+            let shown = Refused {
                 leaving: Some(&why),
                 ..Refused::default()
             };
-            refused(&post, &said).await
+            refused(&post, &shown).await
         }
     }
 }
 
-async fn refused(visitor: &Visitor, said: &Refused<'_>) -> Answer {
-    let body = body(visitor, said).await?;
+async fn refused(visitor: &Visitor, shown: &Refused<'_>) -> Answer {
+    let body = body(visitor, shown).await?;
     Ok(visitor.refused(SECTION, title(visitor), &body))
 }
 
-async fn body(visitor: &Visitor, said: &Refused<'_>) -> Result<Markup> {
+async fn body(visitor: &Visitor, shown: &Refused<'_>) -> Result<Markup> {
     let t = visitor.lang();
     let person = &visitor.person;
     let others = visitor.services().people().other_sessions(person).await?;
@@ -175,10 +175,10 @@ async fn body(visitor: &Visitor, said: &Refused<'_>) -> Result<Markup> {
             (list::fact(t.t("Role", "Rol"), role_name(person.member.role, t)))
             (list::fact(t.t("Account", "Cuenta"), &person.caller.account.name))
         }
-        (naming(visitor, said.name))
+        (naming(visitor, shown.name))
         section aria-labelledby="password" {
             h2 #password { (t.t("Change password", "Cambiar contraseña")) }
-            (form::refusal(said.password))
+            (form::refusal(shown.password))
             (form::form(visitor, "/profile/password", &html! {
                 (Input::text("password", t.t("Current password", "Contraseña actual")).kind("password").autocomplete("current-password").required())
                 (passwords::new_field(t))
@@ -199,7 +199,7 @@ async fn body(visitor: &Visitor, said: &Refused<'_>) -> Result<Markup> {
                 @match others {
                     0 => { (t.t("No other sessions.", "No hay otras sesiones.")) }
                     1 => { (t.t("You have 1 other session.", "Tienes 1 sesión más.")) }
-                    _ => { (tell!(t, "You have {others} other sessions.", "Tienes {others} sesiones más.")) }
+                    _ => { (text!(t, "You have {others} other sessions.", "Tienes {others} sesiones más.")) }
                 }
             }
             @if others > 0 {
@@ -209,7 +209,7 @@ async fn body(visitor: &Visitor, said: &Refused<'_>) -> Result<Markup> {
         (accounts(visitor))
         section aria-labelledby="leaving" {
             h2 #leaving { (t.t("Leave this account", "Salir de esta cuenta")) }
-            (form::refusal(said.leaving))
+            (form::refusal(shown.leaving))
             p { (t.t(
                 "You need a new invitation to come back. What you created is kept.",
                 "Necesitas una nueva invitación para volver. Lo que creaste se conserva.",

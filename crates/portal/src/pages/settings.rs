@@ -6,7 +6,7 @@ mod credentials;
 use maud::{Markup, html};
 use offhook_domain::PlanTerms;
 
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::page::Page;
 use crate::parts::{list, words};
 use crate::trouble::Answer;
@@ -69,43 +69,43 @@ fn grants(terms: &PlanTerms, lang: Lang) -> Markup {
 fn sentences(terms: &PlanTerms, lang: Lang) -> [String; 6] {
     let limit = |number: u32| words::count(i64::from(number));
     let api = match terms.api {
-        true => tell!(
+        true => text!(
             lang,
             "API: {} requests per minute, shared by all keys.",
             "API: {} solicitudes por minuto, compartidas por todas las claves.",
             terms.requests_per_minute
         ),
-        false => tell!(
+        false => text!(
             lang,
             "No API. It starts with the Starter plan.",
             "Sin API. Empieza con el plan Starter."
         ),
     };
-    let calls = tell!(
+    let calls = text!(
         lang,
         "{} concurrent calls; more wait in the queue.",
         "{} llamadas simultáneas; las demás esperan en la cola.",
         limit(terms.live_calls)
     );
     let retention = match terms.retention_days {
-        Some(days) => tell!(
+        Some(days) => text!(
             lang,
             "Retention: conversations, transcripts and recordings are kept for {days} days, then deleted.",
             "Retención: las conversaciones, transcripciones y grabaciones se conservan {days} días; después se eliminan."
         ),
-        None => tell!(
+        None => text!(
             lang,
             "Retention: conversations, transcripts and recordings are kept indefinitely.",
             "Retención: las conversaciones, transcripciones y grabaciones se conservan siempre."
         ),
     };
     let seats = match terms.seats_max {
-        Some(seats) => tell!(
+        Some(seats) => text!(
             lang,
             "{seats} seats in the team; pending invitations count.",
             "{seats} lugares en el equipo; las invitaciones pendientes cuentan."
         ),
-        None => tell!(
+        None => text!(
             lang,
             "Unlimited seats in the team.",
             "Lugares ilimitados en el equipo."
@@ -122,14 +122,14 @@ fn sentences(terms: &PlanTerms, lang: Lang) -> [String; 6] {
         ),
     };
     let price = match (terms.usd_per_month, terms.credits_per_month) {
-        (Some(usd), Some(credits)) => tell!(
+        (Some(usd), Some(credits)) => text!(
             lang,
             "{} credits per month for {} USD.",
             "{} créditos al mes por {} USD.",
             limit(credits),
             limit(usd)
         ),
-        _ => tell!(
+        _ => text!(
             lang,
             "Price and credits by contract.",
             "Precio y créditos por contrato."

@@ -53,7 +53,7 @@ async fn sign_in(guest: Guest, body: Payload) -> Answer {
     let fields = read_form_of(&guest.req, body, None, MAX_KEPT_BYTES).await?;
     let kept = Kept::of(&fields);
     let email = fields.text("email");
-    let again = |status, said: &str| page(&guest, status, &kept, email, Some(said));
+    let again = |status, message: &str| page(&guest, status, &kept, email, Some(message));
     if !guest.may_sign_in() {
         return Ok(again(StatusCode::FORBIDDEN, insecure(guest.lang)));
     }
@@ -62,15 +62,15 @@ async fn sign_in(guest: Guest, body: Payload) -> Answer {
     let signed_in = match people.sign_in(email, fields.raw("password"), address).await {
         Ok(signed_in) => signed_in,
         Err(SignInError::Wrong) => {
-            let said = guest.t(
+            let message = guest.t(
                 "Wrong email or password.",
                 "Correo o contraseña incorrectos.",
             );
-            return Ok(again(StatusCode::UNPROCESSABLE_ENTITY, said));
+            return Ok(again(StatusCode::UNPROCESSABLE_ENTITY, message));
         }
         Err(SignInError::Throttled { seconds }) => {
-            let said = passwords::throttled(seconds, guest.lang);
-            let mut answer = again(StatusCode::TOO_MANY_REQUESTS, &said);
+            let message = passwords::throttled(seconds, guest.lang);
+            let mut answer = again(StatusCode::TOO_MANY_REQUESTS, &message);
             passwords::retry_after(&mut answer, seconds);
             return Ok(answer);
         }
@@ -85,11 +85,11 @@ async fn sign_in(guest: Guest, body: Payload) -> Answer {
     let mut answer = match &kept.resume {
         // The input of another person who used this browser before.
         _ if kept.account.is_some_and(|account| account != here) => {
-            let said = guest.t(
+            let message = guest.t(
                 "Your earlier input belongs to an account you are not a member of. It was discarded.",
                 "Lo que escribiste antes es de una cuenta de la que no eres miembro. Se descartó.",
             );
-            guest.go("/", said)
+            guest.go("/", message)
         }
         Some((path, typed)) => {
             let account = &signed_in.person.caller.account;

@@ -6,7 +6,7 @@ use offhook_services::store::{Invitation, Member};
 use offhook_services::{Seats, TeamRefusal};
 
 use crate::fields::Fields;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::page::Page;
 use crate::parts::form::{self, Input, Select};
 use crate::parts::list::{self, Table};
@@ -61,11 +61,11 @@ async fn invite(post: Post<Admin>) -> Answer {
         fields.text("role").parse::<MemberRole>(),
     );
     let (Ok(email), Ok(role)) = typed else {
-        let said = lang.t(
+        let message = lang.t(
             "Enter a valid email address, such as ana@example.com.",
             "Escribe un correo válido, como ana@example.com.",
         );
-        return refused(&post, said, Some(fields)).await;
+        return refused(&post, message, Some(fields)).await;
     };
     let people = post.services().people();
     match people
@@ -74,11 +74,11 @@ async fn invite(post: Post<Admin>) -> Answer {
     {
         Ok(invited) => {
             let url = format!("{}{}/join/{}", post.base_url(), crate::PATH, invited.token);
-            let said = Said {
+            let message = Said {
                 invited: Some((&invited.invitation, &url)),
                 ..Said::default()
             };
-            let body = body(&post, &said).await?;
+            let body = body(&post, &message).await?;
             Ok(post.page(SECTION, title(&post), &body))
         }
         Err(TeamRefusal::Store(error)) => Err(error.into()),
@@ -91,11 +91,11 @@ async fn withdraw(post: Post<Admin>) -> Answer {
     let email = post.fields.text("email").parse();
     let email: EmailAddress = email.map_err(|_| Trouble::not_found())?;
     let withdrawn = post.services().people().withdraw(&post.person, email).await;
-    let said = post.t(
+    let message = post.t(
         "Invitation withdrawn. Its link no longer works.",
         "Invitación retirada. Su enlace ya no funciona.",
     );
-    answered(&post, withdrawn.map(drop), said).await
+    answered(&post, withdrawn.map(drop), message).await
 }
 
 /// `POST /portal/team/{id}/role`
@@ -105,20 +105,20 @@ async fn set_role(post: Post<Admin>) -> Answer {
     if post.person.member.role.may_change(member.role)
         && let Some(late) = version::stale(&role_of(&member), &post.fields)
     {
-        let said = Said {
-            refusal: Some(version::said(t)),
+        let message = Said {
+            refusal: Some(version::message(t)),
             role: Some((&member, &late)),
             ..Said::default()
         };
-        let body = body(&post, &said).await?;
+        let body = body(&post, &message).await?;
         return Ok(post.refused(SECTION, title(&post), &body));
     }
     let role = post.fields.text("role").parse();
     let role: MemberRole = role.map_err(|_| Trouble::not_found())?;
     let people = post.services().people();
     let set = people.set_role(&post.person, member.id, role).await;
-    let said = t.t("Role changed.", "Rol cambiado.");
-    answered(&post, set.map(drop), said).await
+    let message = t.t("Role changed.", "Rol cambiado.");
+    answered(&post, set.map(drop), message).await
 }
 
 /// The member of the path.
@@ -136,16 +136,16 @@ fn role_of(member: &Member) -> Fields {
 async fn remove(post: Post<Admin>) -> Answer {
     let member: MemberId = post.id("id")?;
     let removed = post.services().people().remove(&post.person, member).await;
-    let said = post.t(
+    let message = post.t(
         "Member removed. Their sessions have ended.",
         "Miembro quitado del equipo. Sus sesiones terminaron.",
     );
-    answered(&post, removed.map(drop), said).await
+    answered(&post, removed.map(drop), message).await
 }
 
-async fn answered(post: &Post<Admin>, done: Result<(), TeamRefusal>, said: &str) -> Answer {
+async fn answered(post: &Post<Admin>, done: Result<(), TeamRefusal>, message: &str) -> Answer {
     match done {
-        Ok(()) => Ok(post.go("/team", said)),
+        Ok(()) => Ok(post.go("/team", message)),
         Err(TeamRefusal::Store(error)) => Err(error.into()),
         Err(TeamRefusal::Absent) => Err(Trouble::not_found()),
         Err(TeamRefusal::Forbidden) => Err(Trouble::Role(MemberRole::Owner)),
@@ -153,13 +153,13 @@ async fn answered(post: &Post<Admin>, done: Result<(), TeamRefusal>, said: &str)
     }
 }
 
-async fn refused(visitor: &Visitor, said: &str, typed: Option<&Fields>) -> Answer {
-    let said = Said {
-        refusal: Some(said),
+async fn refused(visitor: &Visitor, message: &str, typed: Option<&Fields>) -> Answer {
+    let message = Said {
+        refusal: Some(message),
         typed,
         ..Said::default()
     };
-    let body = body(visitor, &said).await?;
+    let body = body(visitor, &message).await?;
     Ok(visitor.refused(SECTION, title(visitor), &body))
 }
 
@@ -190,7 +190,7 @@ pub(super) fn refusal(why: &TeamRefusal, lang: Lang) -> String {
             "Ese correo ya está invitado. Retira esa invitación para crear otro enlace.",
         ),
         TeamRefusal::NoSeat { used, max } => {
-            return tell!(
+            return text!(
                 lang,
                 "No seats left: members and pending invitations use {used} of {max} seats. Remove a member, withdraw an invitation, or ask for a larger plan.",
                 "No hay lugares: los miembros e invitaciones pendientes ocupan {used} de {max} lugares. Quita a un miembro, retira una invitación o pide un plan mayor."
@@ -204,7 +204,7 @@ pub(super) fn refusal(why: &TeamRefusal, lang: Lang) -> String {
     plain.to_owned()
 }
 
-async fn body(visitor: &Visitor, said: &Said<'_>) -> Result<Markup> {
+async fn body(visitor: &Visitor, message: &Said<'_>) -> Result<Markup> {
     let account = visitor.account();
     let seats_max = visitor.caller().terms.seats_max;
     let page = visitor.page_of(MemberId::from_uuid);
@@ -219,20 +219,20 @@ async fn body(visitor: &Visitor, said: &Said<'_>) -> Result<Markup> {
     };
     let mut shown = members.items.clone();
     // The member whose role was refused may be on another page.
-    if let Some((member, _)) = said.role
+    if let Some((member, _)) = message.role
         && shown.iter().all(|other| other.id != member.id)
     {
         shown.push(member.clone());
     }
     Ok(html! {
-        @if let Some((invitation, url)) = said.invited { (link(visitor, invitation, url)) }
-        @if said.typed.is_none() { (form::refusal(said.refusal)) }
+        @if let Some((invitation, url)) = message.invited { (link(visitor, invitation, url)) }
+        @if message.typed.is_none() { (form::refusal(message.refusal)) }
         (seats_told(visitor, seats))
-        (table(visitor, &shown, said))
+        (table(visitor, &shown, message))
         (list::more(visitor, &members, |member| (member.joined_at, member.id.uuid())))
         @if !invitations.is_empty() { (pending(visitor, &invitations)) }
         @if visitor.may(MemberRole::Admin) {
-            (invitation_form(visitor, said))
+            (invitation_form(visitor, message))
         } @else {
             p.hint { (visitor.t(
                 "Only owners and admins can change the team.",
@@ -244,19 +244,19 @@ async fn body(visitor: &Visitor, said: &Said<'_>) -> Result<Markup> {
 
 fn seats_told(visitor: &Visitor, seats: Seats) -> Markup {
     let (t, used) = (visitor.lang(), seats.used);
-    let told = match seats.max {
-        Some(max) => tell!(
+    let sentence = match seats.max {
+        Some(max) => text!(
             t,
             "{used} of {max} seats used.",
             "{used} de {max} lugares ocupados."
         ),
-        None => tell!(
+        None => text!(
             t,
             "{used} seats used; the plan has no limit.",
             "{used} lugares ocupados; el plan no tiene límite."
         ),
     };
-    html! { p { (told) } }
+    html! { p { (sentence) } }
 }
 
 /// The link of an invitation, shown once.
@@ -274,7 +274,7 @@ fn link(visitor: &Visitor, invitation: &Invitation, url: &str) -> Markup {
     }
 }
 
-fn table(visitor: &Visitor, members: &[Member], said: &Said<'_>) -> Markup {
+fn table(visitor: &Visitor, members: &[Member], message: &Said<'_>) -> Markup {
     let t = visitor.lang();
     let (me, may) = (&visitor.person.member, visitor.may(MemberRole::Admin));
     let is_mine = |member: &Member| may && me.role.may_change(member.role);
@@ -285,7 +285,7 @@ fn table(visitor: &Visitor, members: &[Member], said: &Said<'_>) -> Markup {
             })
             .column(t.t("Email", "Correo electrónico"), |member| member.email.as_str())
             .column(t.t("Role", "Rol"), |member| html! {
-                @if is_mine(member) { (role_form(visitor, member, said)) } @else { (role_name(member.role, t)) }
+                @if is_mine(member) { (role_form(visitor, member, message)) } @else { (role_name(member.role, t)) }
             })
             .column(t.t("Joined", "Se unió"), |member| words::when(member.joined_at))
             .column_if(may, t.t("Action", "Acción"), |member| html! { @if is_mine(member) { (removal(visitor, member)) } }))
@@ -301,16 +301,16 @@ fn roles(visitor: &Visitor) -> impl Iterator<Item = MemberRole> {
         .filter(move |role| mine.may_change(*role))
 }
 
-fn role_form(visitor: &Visitor, member: &Member, said: &Said<'_>) -> Markup {
+fn role_form(visitor: &Visitor, member: &Member, message: &Said<'_>) -> Markup {
     let t = visitor.lang();
     let stored = version::stamped(role_of(member));
-    let typed = said.role.filter(|(other, _)| other.id == member.id);
+    let typed = message.role.filter(|(other, _)| other.id == member.id);
     let fields = typed.map_or(&stored, |(_, typed)| typed);
     html! {
         form.bar-of-actions method="post" action={ (crate::PATH) "/team/" (member.id) "/role" } {
             input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
             (version::hidden(fields))
-            select name="role" aria-label=(tell!(t, "Role of {}", "Rol de {}", member.name)) {
+            select name="role" aria-label=(text!(t, "Role of {}", "Rol de {}", member.name)) {
                 @for role in roles(visitor) {
                     option value=(role.as_str()) selected[role.as_str() == fields.text("role")] { (role_name(role, t)) }
                 }
@@ -321,7 +321,7 @@ fn role_form(visitor: &Visitor, member: &Member, said: &Said<'_>) -> Markup {
 }
 
 fn removal(visitor: &Visitor, member: &Member) -> Markup {
-    let question = tell!(
+    let question = text!(
         visitor.lang(),
         "Remove {} from the team? Their sessions end immediately.",
         "¿Quitar a {} del equipo? Sus sesiones terminan de inmediato.",
@@ -354,10 +354,10 @@ fn pending(visitor: &Visitor, invitations: &[Invitation]) -> Markup {
     }
 }
 
-fn invitation_form(visitor: &Visitor, said: &Said<'_>) -> Markup {
+fn invitation_form(visitor: &Visitor, message: &Said<'_>) -> Markup {
     let t = visitor.lang();
     let none = Fields::default();
-    let typed = said.typed.unwrap_or(&none);
+    let typed = message.typed.unwrap_or(&none);
     let usual = MemberRole::Developer.as_str();
     let options = roles(visitor).map(|role| {
         let does = match role {
@@ -377,7 +377,7 @@ fn invitation_form(visitor: &Visitor, said: &Said<'_>) -> Markup {
     html! {
         section aria-labelledby="invite" {
             h2 #invite { (t.t("Invite a teammate", "Invitar a una persona")) }
-            @if said.typed.is_some() { (form::refusal(said.refusal)) }
+            @if message.typed.is_some() { (form::refusal(message.refusal)) }
             p { (t.t(
                 "You get a link to send. It is valid for seven days and uses a seat.",
                 "Obtienes un enlace para enviar. Vale siete días y ocupa un lugar.",

@@ -130,7 +130,7 @@ async fn create(post: Post<Developer>) -> Answer {
     let (t, title) = (post.lang(), new_title(post.lang()));
     let kind = post.fields.text("kind").parse();
     let kind: ToolKind = kind.map_err(|_| Trouble::Unreadable)?;
-    let again = |said: Option<&str>| draw(&post, "/tools/new", kind, &post.fields, said);
+    let again = |message: Option<&str>| draw(&post, "/tools/new", kind, &post.fields, message);
     if post.fields.is_set("add") {
         return Ok(post.page(Section::Tools, title, &again(None)));
     }
@@ -145,15 +145,16 @@ async fn create(post: Post<Developer>) -> Answer {
     .await;
     match made {
         Ok(view) => {
-            let said = t.t(
+            let message = t.t(
                 "Tool created. Select it in an agent, and publish the agent.",
                 "Herramienta creada. Márcala en un agente y publica el agente.",
             );
-            post.done("tool.create", view.row.id, "/tools", said).await
+            post.done("tool.create", view.row.id, "/tools", message)
+                .await
         }
         Err(trouble) => {
-            let said = post.told(trouble, &form::labels(t))?;
-            Ok(post.refused(Section::Tools, title, &again(Some(&said))))
+            let message = post.message_of(trouble, &form::labels(t))?;
+            Ok(post.refused(Section::Tools, title, &again(Some(&message))))
         }
     }
 }
@@ -172,7 +173,7 @@ async fn tool(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(Section::Tools, &view.row.name, &body))
 }
 
-fn edit(visitor: &Visitor, view: &ToolView, fields: &Fields, said: Option<&str>) -> Markup {
+fn edit(visitor: &Visitor, view: &ToolView, fields: &Fields, message: Option<&str>) -> Markup {
     let t = visitor.lang();
     let path = format!("/tools/{}", view.row.id);
     html! {
@@ -186,7 +187,7 @@ fn edit(visitor: &Visitor, view: &ToolView, fields: &Fields, said: Option<&str>)
             "Published versions keep the tool as it was. Publish the agent again to use your changes.",
             "Las versiones publicadas conservan la herramienta como era. Publica de nuevo el agente para usar tus cambios.",
         )) }
-        @if let Some(kind) = kind_of(view) { (draw(visitor, &path, kind, fields, said)) }
+        @if let Some(kind) = kind_of(view) { (draw(visitor, &path, kind, fields, message)) }
         h2 { (t.t("Delete", "Eliminar")) }
         (danger(visitor, &format!("{path}/delete"), t.t("Delete tool", "Eliminar herramienta"), t.t(
             "Delete this tool? Published versions keep it; agents can no longer be published with it.",
@@ -212,10 +213,10 @@ async fn change(post: Post<Developer>) -> Answer {
     };
     let (stored, labels) = (fields_of(&view), form::labels(t));
     let Err(refused) = version::save(&post, &stored, &labels, work).await? else {
-        let (path, said) = (format!("/tools/{id}"), t.t("Saved.", "Guardado."));
-        return post.done("tool.update", id, &path, said).await;
+        let (path, message) = (format!("/tools/{id}"), t.t("Saved.", "Guardado."));
+        return post.done("tool.update", id, &path, message).await;
     };
-    let body = edit(&post, &view, &refused.fields, Some(&refused.said));
+    let body = edit(&post, &view, &refused.fields, Some(&refused.message));
     Ok(post.refused(Section::Tools, title, &body))
 }
 
@@ -223,6 +224,6 @@ async fn change(post: Post<Developer>) -> Answer {
 async fn delete(post: Post<Developer>) -> Answer {
     let id = post.id::<ToolId>("id")?;
     post.services().tools().delete(post.account(), id).await?;
-    let said = post.t("Tool deleted.", "Herramienta eliminada.");
-    post.done("tool.delete", id, "/tools", said).await
+    let message = post.t("Tool deleted.", "Herramienta eliminada.");
+    post.done("tool.delete", id, "/tools", message).await
 }

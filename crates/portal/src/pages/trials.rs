@@ -8,7 +8,7 @@ use offhook_domain::{AgentStatus, Json, Runtime};
 use offhook_services::store::AgentFilter;
 
 use crate::fields::Fields;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::page::Page;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::Input;
@@ -74,7 +74,7 @@ fn metadata(text: &str, lang: Lang) -> Result<Json, String> {
         }
         let number = place + 1;
         let Some((name, value)) = line.split_once('=') else {
-            return Err(tell!(
+            return Err(text!(
                 lang,
                 "Variables, line {number}: write it as name=value.",
                 "Variables, línea {number}: escríbela como nombre=valor."
@@ -82,7 +82,7 @@ fn metadata(text: &str, lang: Lang) -> Result<Json, String> {
         };
         let name = name.trim();
         if members.iter().any(|(known, _)| known == name) {
-            return Err(tell!(
+            return Err(text!(
                 lang,
                 "Variables, line {number}: {name} appears twice.",
                 "Variables, línea {number}: {name} aparece dos veces."

@@ -117,12 +117,12 @@ fn endpoints_table(
     }
 }
 
-fn registration(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Markup {
+fn registration(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Markup {
     let t = visitor.lang();
     html! {
         section.form-card aria-labelledby="register" {
             h2 #register { (t.t("Add endpoint", "Agregar punto de conexión")) }
-            (form::refusal(said))
+            (form::refusal(message))
             (form::form(visitor, "/webhooks", &html! {
                 (address_fields(visitor, fields))
                 button.primary type="submit" { (t.t("Add endpoint", "Agregar punto de conexión")) }
@@ -185,12 +185,12 @@ async fn register(post: Post<Developer>) -> Answer {
             Ok(post.page(SECTION, title, &secret_once(&post, &registered)))
         }
         Err(error) => {
-            let said = post.told(error, &labels(post.lang()))?;
+            let message = post.message_of(error, &labels(post.lang()))?;
             let page = post.page_of(EndpointId::from_uuid);
             let endpoints = webhooks.list(post.account(), page).await?;
             let health = webhooks.health(post.account()).await?;
             let body = html! {
-                (registration(&post, &post.fields, Some(&said)))
+                (registration(&post, &post.fields, Some(&message)))
                 h2 { (post.t("Endpoints", "Puntos de conexión")) }
                 (endpoints_table(&post, &endpoints.items, &health))
             };

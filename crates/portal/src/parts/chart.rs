@@ -15,7 +15,7 @@ pub(crate) struct Bar {
     /// Below it; empty where a label would not fit.
     pub(crate) label: String,
     /// The full text: the tooltip and the table's.
-    pub(crate) told: String,
+    pub(crate) text: String,
     /// Its height.
     pub(crate) value: f64,
     /// The lower part that is drawn in the second color.
@@ -24,10 +24,10 @@ pub(crate) struct Bar {
 
 impl Bar {
     /// A bar of one color.
-    pub(crate) fn of(label: &str, told: String, value: f64) -> Self {
+    pub(crate) fn of(label: &str, text: String, value: f64) -> Self {
         Self {
             label: label.to_owned(),
-            told,
+            text,
             value,
             part: 0.0,
         }
@@ -61,7 +61,7 @@ fn drawn(width: f64, title: &str, heads: [&str; 2], bars: &[Bar]) -> Markup {
                 @for (place, bar) in bars.iter().enumerate() {
                     @let x = LEFT + step * place as f64;
                     g {
-                        title { (bar.told) }
+                        title { (bar.text) }
                         rect.bar x=(x + step * 0.15) width=(step * 0.7) y=(y(bar.value)) height=(y(0.0) - y(bar.value)) {}
                         @if bar.part > 0.0 {
                             rect.bar.second x=(x + step * 0.15) width=(step * 0.7) y=(y(bar.part)) height=(y(0.0) - y(bar.part)) {}
@@ -76,7 +76,7 @@ fn drawn(width: f64, title: &str, heads: [&str; 2], bars: &[Bar]) -> Markup {
                 summary { (heads[0]) " / " (heads[1]) }
                 table {
                     thead { tr { th scope="col" { (heads[0]) } th scope="col" { (heads[1]) } } }
-                    tbody { @for bar in bars { tr { td { (bar.told) } td { (short(bar.value)) } } } }
+                    tbody { @for bar in bars { tr { td { (bar.text) } td { (short(bar.value)) } } } }
                 }
             }
         }

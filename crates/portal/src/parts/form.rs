@@ -29,8 +29,8 @@ pub(crate) fn danger(visitor: &Visitor, path: &str, label: &str, question: &str)
 }
 
 /// Why a form was refused.
-pub(crate) fn refusal(said: Option<&str>) -> Markup {
-    html! { @if let Some(said) = said { p.refusal role="alert" tabindex="-1" { (said) } } }
+pub(crate) fn refusal(message: Option<&str>) -> Markup {
+    html! { @if let Some(message) = message { p.refusal role="alert" tabindex="-1" { (message) } } }
 }
 
 /// A field of one line, or of several.

@@ -50,7 +50,7 @@ pub(crate) fn stale(stored: &Fields, sent: &Fields) -> Option<Fields> {
 /// A refused form, and why.
 pub(crate) struct Refused {
     pub(crate) fields: Fields,
-    pub(crate) said: String,
+    pub(crate) message: String,
 }
 
 /// Saves a form of a stored record, unless the record has changed since its page was opened. The inner error is for the
@@ -61,14 +61,14 @@ pub(crate) async fn save<R, T, E: Into<Trouble>>(
     labels: &[(&str, &str)],
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<Result<T, Refused>> {
-    let (fields, said) = match stale(stored, &post.fields) {
-        Some(late) => (late, said(post.lang()).to_owned()),
+    let (fields, message) = match stale(stored, &post.fields) {
+        Some(late) => (late, message(post.lang()).to_owned()),
         None => match work.await {
             Ok(done) => return Ok(Ok(done)),
-            Err(error) => (post.fields.clone(), post.told(error, labels)?),
+            Err(error) => (post.fields.clone(), post.message_of(error, labels)?),
         },
     };
-    Ok(Err(Refused { fields, said }))
+    Ok(Err(Refused { fields, message }))
 }
 
 /// Whether the values are those that the form's page showed.
@@ -77,7 +77,7 @@ pub(crate) fn is_untouched(typed: &Fields, sent: &Fields) -> bool {
 }
 
 /// Why a stale form is refused.
-pub(crate) const fn said(t: Lang) -> &'static str {
+pub(crate) const fn message(t: Lang) -> &'static str {
     t.t(
         "Someone changed this while you were editing. Your input is still in the form, not saved. If you save it, it \
          replaces the stored values. Open this page in another tab to see them.",

@@ -12,14 +12,14 @@ pub(super) fn sentence(error: &ApiError) -> Option<String> {
         (Some(field), _) => broken(field),
         (None, Some(refusal)) => refused(refusal),
         (None, None) => {
-            let said = match error.code() {
+            let text = match error.code() {
                 Code::NotFound => "It does not exist, or it belongs to another account.",
                 Code::IdempotencyConflict => {
                     "This form was already submitted, with other data. Open its page again and fill it in."
                 }
                 _ => return None,
             };
-            Some(said.to_owned())
+            Some(text.to_owned())
         }
     }
 }
@@ -35,7 +35,7 @@ fn broken(field: &FieldError) -> Option<String> {
 }
 
 fn refused(refusal: &Refusal) -> Option<String> {
-    let said = match refusal {
+    let text = match refusal {
         Refusal::AgentArchived | Refusal::WidgetOfArchived => {
             "The agent is archived. Restore it first (it is then paused)."
         }
@@ -88,5 +88,5 @@ fn refused(refusal: &Refusal) -> Option<String> {
         Refusal::DocumentUnread => "The document is still processing. Come back when it is ready.",
         _ => return None,
     };
-    Some(said.to_owned())
+    Some(text.to_owned())
 }

@@ -46,7 +46,7 @@ impl Guest {
     }
 
     /// Redirects to a page of the portal, with a notice.
-    pub(crate) fn go(&self, path: &str, said: &str) -> HttpResponse {
-        go(&self.portal, path, said)
+    pub(crate) fn go(&self, path: &str, message: &str) -> HttpResponse {
+        go(&self.portal, path, message)
     }
 }

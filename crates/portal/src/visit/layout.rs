@@ -69,16 +69,16 @@ impl Section {
 
     /// The path behind `/portal`.
     pub(crate) const fn path(self) -> &'static str {
-        self.told().0
+        self.texts().0
     }
 
     pub(crate) const fn name(self, lang: Lang) -> &'static str {
-        let (_, en, es) = self.told();
+        let (_, en, es) = self.texts();
         lang.t(en, es)
     }
 
     /// The path, and the name in English and in Spanish.
-    const fn told(self) -> (&'static str, &'static str, &'static str) {
+    const fn texts(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Overview => ("/", "Overview", "Resumen"),
             Self::Conversations => ("/conversations", "Conversations", "Conversaciones"),

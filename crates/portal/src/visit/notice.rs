@@ -11,17 +11,17 @@ use crate::Portal;
 const NOTICE_COOKIE: &str = "offhook_notice";
 
 /// Redirects to a page of the portal, with a notice.
-pub(crate) fn go(portal: &Portal, path: &str, said: &str) -> HttpResponse {
+pub(crate) fn go(portal: &Portal, path: &str, message: &str) -> HttpResponse {
     let mut answer = HttpResponse::SeeOther();
     answer.insert_header((LOCATION, format!("{}{path}", crate::PATH)));
-    if !said.is_empty() {
-        answer.cookie(notice_cookie(portal, said));
+    if !message.is_empty() {
+        answer.cookie(notice_cookie(portal, message));
     }
     answer.finish()
 }
 
-fn notice_cookie(portal: &Portal, said: &str) -> Cookie<'static> {
-    let text = utf8_percent_encode(said, NON_ALPHANUMERIC).to_string();
+fn notice_cookie(portal: &Portal, message: &str) -> Cookie<'static> {
+    let text = utf8_percent_encode(message, NON_ALPHANUMERIC).to_string();
     Cookie::build(NOTICE_COOKIE, text)
         .path(crate::PATH)
         .http_only(true)

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::fields::Fields;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::trouble::{Result, Trouble};
 use crate::visit::{TOKEN_FIELD, Upload, Visitor, room};
 
@@ -83,7 +83,7 @@ pub(crate) fn chooser(label: &str, accept: &str, hint: &str) -> Markup {
 
 fn too_large(most: usize, lang: Lang) -> String {
     let mebibytes = most / (1024 * 1024);
-    tell!(
+    text!(
         lang,
         "The file is larger than {mebibytes} MiB. Split it and upload the parts one at a time.",
         "El archivo pesa más de {mebibytes} MiB. Divídelo y sube las partes una por una."
@@ -117,8 +117,8 @@ async fn read_within<R>(
     };
     let longest = most_as_text + AROUND;
     if announced_length(upload.request().headers()) > longest as u64 {
-        let said = too_large(most, lang);
-        return (fields, Err(Code::PayloadTooLarge.error(said).into()));
+        let message = too_large(most, lang);
+        return (fields, Err(Code::PayloadTooLarge.error(message).into()));
     }
     let room = room(upload.request(), Some(upload.account()));
     let (sender, mut receiver) = mpsc::channel::<Result<Bytes, io::Error>>(1);
@@ -130,8 +130,8 @@ async fn read_within<R>(
         Ok((Err(no_room), _)) => Err(Trouble::Said(no_room)),
         Ok((Ok(()), Ok(file))) => Ok(file),
         Ok((Ok(()), Err(fault))) if is_too_large(&fault) => {
-            let said = too_large(most, lang);
-            Err(Code::PayloadTooLarge.error(said).into())
+            let message = too_large(most, lang);
+            Err(Code::PayloadTooLarge.error(message).into())
         }
         Ok((Ok(()), Err(_))) | Err(_) => Err(Trouble::Unreadable),
     };

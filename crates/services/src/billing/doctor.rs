@@ -139,15 +139,15 @@ fn of_days(books: &Books) -> Vec<String> {
         ));
     }
     // Old conversations are deleted; their daily totals stay.
-    let (said, ended) = (books.usage_conversations, books.ended_conversations);
-    if said < ended {
+    let (in_books, ended) = (books.usage_conversations, books.ended_conversations);
+    if in_books < ended {
         faults.push(format!(
-            "{} in the database, and the daily totals say {said}: {RESTORE} (`usage_days`)",
+            "{} in the database, and the daily totals say {in_books}: {RESTORE} (`usage_days`)",
             counted(ended, "ended conversation", "ended conversations")
         ));
     }
     let (seconds, kept) = (books.usage_seconds, books.ended_seconds);
-    if seconds < kept || (said == ended && seconds != kept) {
+    if seconds < kept || (in_books == ended && seconds != kept) {
         faults.push(format!(
             "the conversations that are kept lasted {kept} seconds, and the daily totals say {seconds}: {RESTORE} \
              (`usage_days`)"

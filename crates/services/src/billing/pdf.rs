@@ -236,10 +236,10 @@ mod tests {
         let pdf = drawn("Acme", &lines);
         assert!(pdf.starts_with(b"%PDF-1."));
         assert!(pdf.trim_ascii_end().ends_with(b"%%EOF"));
-        let said = text_of(&pdf);
+        let text = text_of(&pdf);
         for n in 0..40 {
-            assert!(said.contains(&format!("Line {n} of it")), "{n}: {said}");
-            assert!(said.contains(&format!("{n}.05")), "{n}: {said}");
+            assert!(text.contains(&format!("Line {n} of it")), "{n}: {text}");
+            assert!(text.contains(&format!("{n}.05")), "{n}: {text}");
         }
         for part in [
             "INV-202604-00AB",
@@ -248,7 +248,7 @@ mod tests {
             "page 2 of 2",
             "USD 782.00",
         ] {
-            assert!(said.contains(part), "{part}: {said}");
+            assert!(text.contains(part), "{part}: {text}");
         }
         assert_eq!(usd(-5), "-0.05");
     }
@@ -262,13 +262,13 @@ mod tests {
             "Ромашка",
             "Çağ İnşaat Ğ",
         ] {
-            let said = text_of(&drawn(name, &[line("Plan Pro", None, 19_900)]));
-            assert!(said.contains(name), "{name}: {said}");
+            let text = text_of(&drawn(name, &[line("Plan Pro", None, 19_900)]));
+            assert!(text.contains(name), "{name}: {text}");
         }
         // Composed before it is drawn.
         assert!(text_of(&drawn("Jose\u{301}", &[])).contains("José"));
-        let said = text_of(&drawn("東京 Ltd", &[]));
-        assert!(said.contains("\u{fffd}\u{fffd} Ltd"), "{said}");
+        let text = text_of(&drawn("東京 Ltd", &[]));
+        assert!(text.contains("\u{fffd}\u{fffd} Ltd"), "{text}");
     }
 
     #[test]
@@ -281,8 +281,8 @@ mod tests {
     fn what_is_too_long_for_its_place_is_shortened() {
         let long = "A very long description of what was bought ".repeat(5);
         let pdf = drawn(&long, &[line(&long, Some(1_000_000_000), i64::MAX / 100)]);
-        let said = text_of(&pdf);
-        assert!(said.contains('…') && !said.contains(long.trim()), "{said}");
+        let text = text_of(&pdf);
+        assert!(text.contains('…') && !text.contains(long.trim()), "{text}");
         let typeface = Typeface::load().unwrap();
         for most in [0.0, 5.0, 50.0, 200.0] {
             let short = typeface.shortened(10.0, &long, most);

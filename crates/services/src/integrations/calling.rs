@@ -48,8 +48,8 @@ impl Functions {
     pub(crate) async fn call(&self, function: &str, arguments: &Map<String, Value>) -> String {
         let limit = Duration::from_millis(TIMEOUT_MS.unsigned_abs());
         let renew_by = Instant::now() + limit.saturating_sub(AFTER_RENEWAL);
-        let told = match timeout(limit, self.ask(function, arguments, renew_by)).await {
-            Ok(Ok(told)) => told,
+        let answer = match timeout(limit, self.ask(function, arguments, renew_by)).await {
+            Ok(Ok(answer)) => answer,
             Ok(Err(error)) => {
                 tracing::warn!(account = %self.account, %error, "an integration could not be looked up");
                 "The integration cannot be used at the moment.".to_owned()
@@ -58,9 +58,9 @@ impl Functions {
                        again; say that somebody will look after it."
                 .to_owned(),
         };
-        match told.char_indices().nth(TOLD_CHARS) {
-            Some((end, _)) => told[..end].to_owned(),
-            None => told,
+        match answer.char_indices().nth(TOLD_CHARS) {
+            Some((end, _)) => answer[..end].to_owned(),
+            None => answer,
         }
     }
 
@@ -134,7 +134,7 @@ impl Functions {
             self.judge(connection.id, None);
         }
         Ok(answer.unwrap_or_else(|error| match error {
-            FunctionError::Said(said) => said,
+            FunctionError::Said(message) => message,
             FunctionError::Unauthorized => {
                 "The application does not let the service in, and nothing was done: say that this cannot be done now."
                     .to_owned()

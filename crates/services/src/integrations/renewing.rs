@@ -239,8 +239,8 @@ async fn renew(
             Err(GrantError::Refused) => refused(IntegrationFault::Withdrawn),
             Err(error) => {
                 tracing::warn!(%account, toolkit, %error, "tokens are not renewed");
-                let said = in_use.then(|| not_renewed(toolkit, error).to_string());
-                (Renewal::Failed(said), Renewed::NotNow)
+                let message = in_use.then(|| not_renewed(toolkit, error).to_string());
+                (Renewal::Failed(message), Renewed::NotNow)
             }
         },
     };

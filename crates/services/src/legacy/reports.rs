@@ -47,14 +47,14 @@ impl Legacy {
         let secret = secret.ok_or(ReportError::NotGenuine)?;
         let now = runner.clock.now();
         let legacy = &runner.providers.legacy;
-        let told = legacy.read_report(&secret, signature, body, now)?;
-        let Some(told) = told.filter(|told| told.conversation.len() <= ID_BYTES) else {
+        let report = legacy.read_report(&secret, signature, body, now)?;
+        let Some(report) = report.filter(|report| report.conversation.len() <= ID_BYTES) else {
             return Ok(());
         };
         let report = LegacyReport {
-            provider_call_id: told.conversation,
-            conversation: told.call.map(|call| call.0),
-            failure: told.failure,
+            provider_call_id: report.conversation,
+            conversation: report.call.map(|call| call.0),
+            failure: report.failure,
         };
         let taken = runner.store.take_legacy_report(account, &report, now);
         let Some(id) = taken.await? else {

@@ -127,11 +127,11 @@ impl People {
         Ok(SignedIn { token, person })
     }
 
-    fn is_code(&self, said: &str) -> bool {
+    fn is_code(&self, given: &str) -> bool {
         let kept = self.first_code.lock();
         let Some(code) = &*kept else { return false };
         // Comparing digests leaks nothing about how similar the codes are.
-        sha256(plain(code).as_bytes()) == sha256(plain(said).as_bytes())
+        sha256(plain(code).as_bytes()) == sha256(plain(given).as_bytes())
     }
 }
 

@@ -262,9 +262,9 @@ mod tests {
                 let bytes = std::fs::read(&path).unwrap();
                 assert_eq!(bytes.len(), 44 + pairs * 4);
                 assert_eq!(bytes[44..], whole[44..44 + pairs * 4]);
-                let told = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+                let length = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
                 assert_eq!(
-                    (told(4), told(40)),
+                    (length(4), length(40)),
                     (36 + pairs as u32 * 4, pairs as u32 * 4)
                 );
                 assert_eq!(spool.complete(of).unwrap(), Some(path), "done already");

@@ -86,12 +86,12 @@ fn an_agent_listens_as_it_says() {
 
 #[test]
 fn who_names_no_recognizer_has_the_only_one() {
-    let unsaid = config(r#"{"stt":{"settings":{"punctuate":true}}}"#);
-    assert_eq!(recognizers(&catalog(), &NOTHING, &unsaid), []);
+    let unset = config(r#"{"stt":{"settings":{"punctuate":true}}}"#);
+    assert_eq!(recognizers(&catalog(), &NOTHING, &unset), []);
     let one = Here(&["openai"], &[]);
     let ear = heard("gpt-transcribe", "es-MX", r#"{"punctuate":true}"#);
     assert_eq!(
-        recognizers(&catalog(), &one, &unsaid),
+        recognizers(&catalog(), &one, &unset),
         [("openai".to_owned(), ear)]
     );
     let own = Here(&["local"], &[]);
@@ -101,7 +101,7 @@ fn who_names_no_recognizer_has_the_only_one() {
         [("local".to_owned(), ear)]
     );
     let two = Here(&["openai", "deepgram"], &[]);
-    assert_eq!(recognizers(&catalog(), &two, &unsaid), []);
+    assert_eq!(recognizers(&catalog(), &two, &unset), []);
     assert_eq!(listening(&catalog(), &two), ["deepgram", "openai"]);
 }
 
@@ -129,13 +129,13 @@ fn an_agent_speaks_by_its_voice_and_then_by_the_others_in_the_catalogs_order() {
 
 #[test]
 fn who_names_no_voice_has_the_only_one_where_there_is_no_list() {
-    let unsaid = config("{}");
-    assert_eq!(all_voices(&NOTHING, &unsaid), []);
+    let unset = config("{}");
+    assert_eq!(all_voices(&NOTHING, &unset), []);
     let own = Here(&[], &["local"]);
     let expected = [("local".to_owned(), spoken("", "", "{}"))];
-    assert_eq!(all_voices(&own, &unsaid), expected);
-    assert_eq!(all_voices(&Here(&[], &["provider_c"]), &unsaid), []);
+    assert_eq!(all_voices(&own, &unset), expected);
+    assert_eq!(all_voices(&Here(&[], &["provider_c"]), &unset), []);
     let two = Here(&[], &["provider_c", "local"]);
-    assert_eq!(all_voices(&two, &unsaid), []);
+    assert_eq!(all_voices(&two, &unset), []);
     assert_eq!(speaking(&catalog(), &two), ["provider_c", "local"]);
 }

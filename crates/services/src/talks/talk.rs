@@ -97,7 +97,7 @@ impl Talk {
                 },
                 news = self.news.recv(), if !self.is_told => match news {
                     Some(TalkEvent::Ended(outcome)) => self.outcome = outcome,
-                    Some(said) => return said,
+                    Some(ended) => return ended,
                     None => self.is_told = true,
                 },
             }

@@ -57,7 +57,7 @@ async fn exchange(
     let body = read(response)
         .await
         .map_err(|error| format!("The tool's answer broke off ({}).", Failure::of(&error)))?;
-    Ok(told(status, &body))
+    Ok(outcome(status, &body))
 }
 
 /// The URL with the arguments in its query, if they belong there. The model cannot override what the URL already says.
@@ -121,7 +121,7 @@ async fn read(mut response: Response) -> Result<Vec<u8>, reqwest::Error> {
     Ok(body)
 }
 
-fn told(status: StatusCode, body: &[u8]) -> String {
+fn outcome(status: StatusCode, body: &[u8]) -> String {
     let mut text = String::from_utf8_lossy(body).into_owned();
     // Not every database can store it in a text, and the transcript contains the response.
     text.retain(|character| character != '\0');
@@ -150,7 +150,7 @@ mod tests {
             (500, "\0", "The tool answered with HTTP status 500."),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
-            assert_eq!(told(status, body.as_bytes()), expected, "{body:?}");
+            assert_eq!(outcome(status, body.as_bytes()), expected, "{body:?}");
         }
     }
 }

@@ -462,9 +462,9 @@ mod tests {
         );
         let arguments = fit(&schema, r#"{"id":7}"#).unwrap();
         assert_eq!(arguments["id"], 7);
-        let told = fit(&schema, r#"{"id":"7"}"#).unwrap_err();
+        let message = fit(&schema, r#"{"id":"7"}"#).unwrap_err();
         assert_eq!(
-            told,
+            message,
             "The arguments do not fit the tool's schema (/id: \"7\" is not of type \"integer\"). Call the tool again \
              with arguments that do."
         );
@@ -496,9 +496,9 @@ mod tests {
             assert_eq!(left(schema, given), expected, "{schema}");
         }
         for broken in ["", "[]", "7", "{\"id\":"] {
-            let told = fit(&schema, broken).unwrap_err();
+            let message = fit(&schema, broken).unwrap_err();
             assert!(
-                told.starts_with("The arguments are not a JSON object."),
+                message.starts_with("The arguments are not a JSON object."),
                 "{broken}"
             );
         }
@@ -513,10 +513,10 @@ mod tests {
         check(&schema).unwrap();
         fit(&schema, r#"{"a":[1,2,3]}"#).unwrap();
         let many = format!(r#"{{"a":[{}]}}"#, vec!["1"; 30_000].join(","));
-        let told = fit(&schema, &many).unwrap_err();
+        let message = fit(&schema, &many).unwrap_err();
         assert!(
-            told.starts_with("The arguments are too long for the tool's schema."),
-            "{told}"
+            message.starts_with("The arguments are too long for the tool's schema."),
+            "{message}"
         );
         fit(&json("{}"), &many).unwrap();
     }
@@ -552,13 +552,13 @@ mod tests {
         ));
         check(&several).unwrap();
         let began = std::time::Instant::now();
-        let told = fit(&several, &format!(r#"{{"a":"{text}"}}"#)).unwrap_err();
+        let message = fit(&several, &format!(r#"{{"a":"{text}"}}"#)).unwrap_err();
         assert!(
-            told.starts_with("The arguments are too long for the tool's schema."),
-            "{told}"
+            message.starts_with("The arguments are too long for the tool's schema."),
+            "{message}"
         );
-        let told = fit(&several, &format!(r#"{{"a":"{}2"}}"#, &text[..1_500])).unwrap_err();
-        assert!(told.contains("does not match"), "{told}");
+        let message = fit(&several, &format!(r#"{{"a":"{}2"}}"#, &text[..1_500])).unwrap_err();
+        assert!(message.contains("does not match"), "{message}");
         assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
 
         // The same pattern again and again, by reference.

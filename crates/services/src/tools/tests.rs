@@ -109,7 +109,7 @@ async fn call(toolbox: &Toolbox, name: &str, arguments: &str) -> ToolOutcome {
     toolbox.call(&call).await
 }
 
-async fn told(toolbox: &Toolbox, arguments: &str) -> String {
+async fn outcome(toolbox: &Toolbox, arguments: &str) -> String {
     match call(toolbox, "look", arguments).await {
         ToolOutcome::Answer(text) => text,
         act => panic!("{act:?}"),
@@ -122,7 +122,7 @@ async fn a_get_carries_its_arguments_in_the_query_and_a_post_in_its_body() {
     let get = http("GET", &format!("{}/items?a=b", server.url));
     // Arguments that the schema does not name, or that the URL already has, are left out.
     let arguments = r#"{"id":7,"q":"ñ & x","none":null,"list":[1],"a":"c","admin":true}"#;
-    let answer = told(&get, arguments).await;
+    let answer = outcome(&get, arguments).await;
     assert_eq!(answer, "{\"where\":\"drawer\"}");
     let request = server.request();
     assert!(
@@ -139,7 +139,7 @@ async fn a_get_carries_its_arguments_in_the_query_and_a_post_in_its_body() {
         "{request}"
     );
     let post = http("POST", &format!("{}/items?%61=b", server.url));
-    told(&post, r#"{"id":7, "q":"x", "a":"c"}"#).await;
+    outcome(&post, r#"{"id":7, "q":"x", "a":"c"}"#).await;
     let request = server.request();
     assert!(
         request.starts_with("POST /items?%61=b HTTP/1.1\r\n"),
@@ -159,29 +159,29 @@ async fn a_get_carries_its_arguments_in_the_query_and_a_post_in_its_body() {
 #[tokio::test]
 async fn whatever_goes_wrong_is_told_to_the_model() {
     let server = Server::start(answering("503 Busy", "try later")).await;
-    let answer = told(&http("GET", &server.url), r#"{"id":1}"#).await;
+    let answer = outcome(&http("GET", &server.url), r#"{"id":1}"#).await;
     assert_eq!(answer, "The tool answered with HTTP status 503: try later");
     let server = Server::start(answering("204 No Content", "")).await;
     assert_eq!(
-        told(&http("DELETE", &server.url), r#"{"id":1}"#).await,
+        outcome(&http("DELETE", &server.url), r#"{"id":1}"#).await,
         "Done."
     );
     let redirect =
         b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n";
     let server = Server::start(Some(redirect.to_vec())).await;
-    let answer = told(&http("GET", &server.url), r#"{"id":1}"#).await;
+    let answer = outcome(&http("GET", &server.url), r#"{"id":1}"#).await;
     assert_eq!(
         answer, "The tool answered with HTTP status 302.",
         "not followed"
     );
     let server = Server::start(None).await;
-    let answer = told(&http("GET", &server.url), r#"{"id":1}"#).await;
+    let answer = outcome(&http("GET", &server.url), r#"{"id":1}"#).await;
     assert_eq!(answer, "The tool did not answer within 500 ms.");
     let server = Server::start(Some(Vec::new())).await;
-    let answer = told(&http("GET", &server.url), r#"{"id":1}"#).await;
+    let answer = outcome(&http("GET", &server.url), r#"{"id":1}"#).await;
     assert_eq!(answer, "The tool could not be asked (reset).");
     let look = http("GET", &server.url);
-    let answer = told(&look, r#"{"id":"x"}"#).await;
+    let answer = outcome(&look, r#"{"id":"x"}"#).await;
     assert!(
         answer.starts_with("The arguments do not fit the tool's schema (/id: "),
         "{answer}"
@@ -190,7 +190,7 @@ async fn whatever_goes_wrong_is_told_to_the_model() {
     let expected = "There is no tool `lock`; there is: look.".to_owned();
     assert_eq!(unknown, ToolOutcome::Answer(expected));
     let long = format!(r#"{{"id":1,"q":"{}"}}"#, "x".repeat(3_000));
-    let answer = told(&look, &long).await;
+    let answer = outcome(&look, &long).await;
     assert_eq!(
         answer,
         "The arguments are too long for a query: shorten them."
@@ -200,7 +200,7 @@ async fn whatever_goes_wrong_is_told_to_the_model() {
 #[tokio::test]
 async fn an_answer_is_cut_at_16_kib() {
     let server = Server::start(answering("200 OK", &"x".repeat(100_000))).await;
-    let answer = told(&http("GET", &server.url), r#"{"id":1}"#).await;
+    let answer = outcome(&http("GET", &server.url), r#"{"id":1}"#).await;
     assert_eq!(answer.len(), 16 * 1024);
 }
 
@@ -208,7 +208,7 @@ async fn an_answer_is_cut_at_16_kib() {
 async fn what_is_not_public_is_never_asked() {
     let definition = r#"{"name":"look","description":"Looks.","kind":"http",
         "http":{"method":"GET","url":"https://localhost.localdomain/"}}"#;
-    let answer = told(&toolbox(definition, Policy::default()), "{}").await;
+    let answer = outcome(&toolbox(definition, Policy::default()), "{}").await;
     assert!(
         answer.starts_with("The tool could not be asked ("),
         "{answer}"
@@ -218,7 +218,7 @@ async fn what_is_not_public_is_never_asked() {
         r#"{{"name":"look","description":"Looks.","kind":"http","http":{{"method":"GET","url":"{}"}}}}"#,
         server.url
     );
-    let answer = told(&toolbox(&definition, Policy::default()), "{}").await;
+    let answer = outcome(&toolbox(&definition, Policy::default()), "{}").await;
     assert!(!answer.contains("secret"), "{answer}");
     assert!(server.requests.lock().is_empty());
 }

@@ -83,7 +83,7 @@ impl Voices {
             && let Some(word) = CredentialProvider::of_voices(provider)
         {
             // The account sees it beside its credentials.
-            let (store, why) = (&self.ctx.store, told(error).to_string());
+            let (store, why) = (&self.ctx.store, fault_of(error).to_string());
             if let Err(error) = store
                 .credential_unanswered(account, word, began, &why)
                 .await
@@ -146,7 +146,7 @@ pub(super) fn page(
 }
 
 /// The error that an account sees if a provider did not list its voices.
-fn told(error: &VoiceLibraryError) -> CredentialFault {
+fn fault_of(error: &VoiceLibraryError) -> CredentialFault {
     match error {
         VoiceLibraryError::Refused(401 | 403) => CredentialFault::VoicesRefused,
         other => CredentialFault::Voices(other.clone()),

@@ -129,16 +129,16 @@ mod tests {
                 "[[voices]]\nprovider = \"provider_a\"\nvoice_id = \"v1\"\nname = \"Ana\"\n{rest}\n"
             )
         };
-        let said = |text: String| {
+        let message = |text: String| {
             Shipped::parse(&text)
                 .err()
                 .map(|e| e.to_string())
                 .unwrap_or_default()
         };
-        assert_eq!(said(entry("")), "");
-        assert!(said(entry("") + &entry("")).ends_with("v1: is there twice"));
-        assert!(said(entry("gender = \"x\"")).ends_with("v1: no such gender"));
-        assert!(said(entry("recommended = true")).ends_with("does not speak es-MX"));
-        assert!(said(entry("rate = 2")).contains("rate"));
+        assert_eq!(message(entry("")), "");
+        assert!(message(entry("") + &entry("")).ends_with("v1: is there twice"));
+        assert!(message(entry("gender = \"x\"")).ends_with("v1: no such gender"));
+        assert!(message(entry("recommended = true")).ends_with("does not speak es-MX"));
+        assert!(message(entry("rate = 2")).contains("rate"));
     }
 }

@@ -15,11 +15,11 @@ fn settings(variables: &[(&str, &str)]) -> Settings {
     Settings::from_parts(Flags::default(), variables).unwrap()
 }
 
-fn told(findings: &[Finding]) -> Vec<(&'static str, State, &str)> {
-    let told = findings
+fn described(findings: &[Finding]) -> Vec<(&'static str, State, &str)> {
+    let described = findings
         .iter()
         .map(|one| (one.hop.0, one.state, one.sentence.as_str()));
-    told.collect()
+    described.collect()
 }
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn each_catalog_of_voices_is_asked_for_its_beginning_with_its_key() {
         ("VOICES__PROVIDER_C__API_KEY", "k-1"),
     ]))
     .await;
-    let places = told(&found);
+    let places = described(&found);
     assert_eq!(places.len(), 3);
     for ((hop, state, sentence), provider) in places.iter().zip(["a", "b", "c"]) {
         assert_eq!((*hop, *state), ("voices", State::Good), "{sentence}");
@@ -69,7 +69,7 @@ async fn each_catalog_of_voices_is_asked_for_its_beginning_with_its_key() {
 #[tokio::test]
 async fn every_fault_is_told_with_the_setting_and_the_remedy_and_without_what_was_said() {
     let section = "`voices.provider_b`: ";
-    for (fault, said) in [
+    for (fault, message) in [
         (
             Fault::Close,
             "closes the connection without a whole answer: see that nothing",
@@ -115,10 +115,10 @@ async fn every_fault_is_told_with_the_setting_and_the_remedy_and_without_what_wa
             ("VOICES__PROVIDER_B__API_KEY", "k-1"),
         ]);
         let found = voices::look(&settings).await;
-        let (_, found, sentence) = told(&found)[0];
+        let (_, found, sentence) = described(&found)[0];
         assert_eq!(found, state, "{sentence}");
         assert!(
-            sentence.starts_with(section) && sentence.contains(said),
+            sentence.starts_with(section) && sentence.contains(message),
             "{sentence}"
         );
         assert!(
@@ -135,7 +135,7 @@ async fn a_service_that_cannot_be_reached_is_told_by_how() {
     let (url, encrypted) = (down.base_url(), down.base_url().replace("http:", "https:"));
     let look = async |url: &str| {
         let found = models::look(&settings(&[("MODELS__LOCAL__BASE_URL", url)])).await;
-        let (hop, state, sentence) = told(&found)[0];
+        let (hop, state, sentence) = described(&found)[0];
         assert_eq!((hop, state), ("models", State::Failed), "{sentence}");
         sentence.to_owned()
     };
@@ -196,7 +196,7 @@ async fn models_and_speech_are_asked_for_what_they_list_and_a_service_without_a_
         ("SPEECH__PROVIDER_B__API_KEY", "ca-1"),
     ]);
     let found = models::look(&all).await;
-    let [(_, local, missing), (_, openai, listed)] = told(&found)[..] else {
+    let [(_, local, missing), (_, openai, listed)] = described(&found)[..] else {
         panic!("{found:?}");
     };
     assert_eq!(
@@ -210,7 +210,10 @@ async fn models_and_speech_are_asked_for_what_they_list_and_a_service_without_a_
     );
     assert!(listed.contains("lists models, after "), "{listed}");
     let found = speech::look(&all).await;
-    let states: Vec<_> = told(&found).iter().map(|(_, state, _)| *state).collect();
+    let states: Vec<_> = described(&found)
+        .iter()
+        .map(|(_, state, _)| *state)
+        .collect();
     let good = State::Good;
     assert_eq!(states, [good, good, State::Failed, good], "{found:?}");
     assert!(
@@ -230,7 +233,7 @@ async fn programs_that_are_not_there_are_told_with_their_setting() {
     ]))
     .await;
     assert_eq!(
-        told(&found),
+        described(&found),
         [(
             "speech",
             State::Failed,

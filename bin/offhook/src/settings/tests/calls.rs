@@ -71,15 +71,15 @@ fn everything_of_a_trunk_is_read() {
         .iter()
         .map(|listener| listener.external.map(|address| address.to_string()))
         .collect();
-    let told = |text: &str| Some(text.to_owned());
+    let some = |text: &str| Some(text.to_owned());
     assert_eq!(
         externals,
-        [told("203.0.113.7:5060"), told("203.0.113.7:5070"), None]
+        [some("203.0.113.7:5060"), some("203.0.113.7:5070"), None]
     );
     assert_eq!(sip.rtp.address.to_string(), "0.0.0.0");
     assert_eq!(
         sip.rtp.external.map(|address| address.to_string()),
-        told("203.0.113.7"),
+        some("203.0.113.7"),
         "sound goes the way of the first listener"
     );
     assert_eq!(sip.rtp.ports.count(), 2);

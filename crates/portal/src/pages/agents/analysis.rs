@@ -8,7 +8,7 @@ use offhook_services::{AgentView, AnalysisSchemaView};
 use super::document::{parse, pretty, unix_lines};
 use super::{engine_agent, tabs};
 use crate::fields::Fields;
-use crate::lang::tell;
+use crate::lang::text;
 use crate::parts::form::{danger, kept, refusal};
 use crate::parts::version;
 use crate::parts::words::when;
@@ -32,7 +32,7 @@ const LABELS: [(&str, &str); 1] = [("schema", "JSON Schema")];
 
 fn title(visitor: &Visitor, view: &AgentView) -> String {
     let name = &view.agent.name;
-    tell!(visitor.lang(), "Analysis of {name}", "Análisis de {name}")
+    text!(visitor.lang(), "Analysis of {name}", "Análisis de {name}")
 }
 
 async fn current(visitor: &Visitor, view: &AgentView) -> Result<AnalysisSchemaView> {
@@ -60,14 +60,14 @@ fn draw(
     view: &AgentView,
     schema: &AnalysisSchemaView,
     fields: &Fields,
-    said: Option<&str>,
+    message: Option<&str>,
 ) -> Markup {
     let t = visitor.lang();
     let id = view.agent.id;
     let is_set = schema.schema.is_some();
     html! {
         (tabs(visitor, &view.agent, "analysis"))
-        (refusal(said))
+        (refusal(message))
         p.lead { (t.t(
             "After each conversation, the agent's model reads it and fills in the fields of this JSON Schema. The data is on the conversation's page and in the API. Analysis has no extra cost.",
             "Después de cada conversación, el modelo del agente la lee y llena los campos de este JSON Schema. Los datos están en la página de la conversación y en la API. El análisis no tiene costo adicional.",
@@ -125,13 +125,19 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
         save(&post, &view, wanted).await
     };
     let Err(refused) = version::save(&post, &fields_of(&schema), &LABELS, work).await? else {
-        let said = post.t(
+        let message = post.t(
             "Saved. Applies to conversations that end from now on.",
             "Guardado. Se aplica a las conversaciones que terminen a partir de ahora.",
         );
-        return done(&post, &view, said).await;
+        return done(&post, &view, message).await;
     };
-    let body = draw(&post, &view, &schema, &refused.fields, Some(&refused.said));
+    let body = draw(
+        &post,
+        &view,
+        &schema,
+        &refused.fields,
+        Some(&refused.message),
+    );
     Ok(post.refused(Section::Agents, &title(&post, &view), &body))
 }
 
@@ -139,8 +145,8 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
 pub(super) async fn clear(post: Post<Developer>) -> Answer {
     let view = engine_agent(&post).await?;
     save(&post, &view, Json::Null).await?;
-    let said = post.t("Analysis turned off.", "Análisis desactivado.");
-    done(&post, &view, said).await
+    let message = post.t("Analysis turned off.", "Análisis desactivado.");
+    done(&post, &view, message).await
 }
 
 async fn save(post: &Post<Developer>, view: &AgentView, schema: Json) -> Result<()> {
@@ -151,8 +157,8 @@ async fn save(post: &Post<Developer>, view: &AgentView, schema: Json) -> Result<
     Ok(())
 }
 
-async fn done(post: &Post<Developer>, view: &AgentView, said: &str) -> Answer {
+async fn done(post: &Post<Developer>, view: &AgentView, message: &str) -> Answer {
     let id = view.agent.id;
     let path = format!("/agents/{id}/analysis");
-    post.done("analysis.set", id, &path, said).await
+    post.done("analysis.set", id, &path, message).await
 }

@@ -122,20 +122,20 @@ async fn voices(
 
 fn shown_voice(listed: &ListedVoice) -> (String, String, Option<String>) {
     let voice = &listed.voice;
-    let mut told = format!("{} · {}", voice.name, vendor(voice.provider.as_str()));
+    let mut label = format!("{} · {}", voice.name, vendor(voice.provider.as_str()));
     let languages = voice.locales.iter().chain(&voice.languages);
     let languages: Vec<&str> = languages.take(4).map(String::as_str).collect();
     let gender = voice.gender.map(|gender| gender.as_str().to_owned());
     for more in [gender, voice.accent.clone(), Some(languages.join(", "))] {
         if let Some(more) = more.filter(|more| !more.is_empty()) {
-            told.push_str(" · ");
-            told.push_str(&more);
+            label.push_str(" · ");
+            label.push_str(&more);
         }
     }
     let heard = voice.preview_url.clone();
     let heard = heard.filter(|url| url.starts_with("https://"));
     let sent = format!("{}|{}", voice.provider, voice.voice_id);
-    (sent, told, heard)
+    (sent, label, heard)
 }
 
 async fn tools(visitor: &Visitor, fields: &Fields) -> Result<Named> {

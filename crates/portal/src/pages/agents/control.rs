@@ -19,8 +19,8 @@ pub(super) struct Fault {
 
 impl Fault {
     /// The field that a refusal names.
-    pub(super) fn of(said: &str, fields: &Fields) -> Option<Self> {
-        let (path, message) = field_of(said)?;
+    pub(super) fn of(text: &str, fields: &Fields) -> Option<Self> {
+        let (path, message) = field_of(text)?;
         let path = path.strip_prefix("config.").unwrap_or(path);
         Some(Self {
             path: named_row(path, fields).unwrap_or_else(|| path.to_owned()),
@@ -158,7 +158,7 @@ impl Sheet<'_> {
                     span { (label) }
                 }
                 @if let Some(hint_id) = &hint_id { p.hint #(hint_id) { (hint) } }
-                (self.told(name))
+                (self.note(name))
             }
         }
     }
@@ -211,7 +211,7 @@ impl Sheet<'_> {
                                     spellcheck="false" list=[heads[at].list]
                                     aria-invalid=[self.fault_of(&name).map(|_| "true")]
                                     aria-describedby=[self.fault_of(&name).map(|_| fault_id(&name))];
-                                (self.told(&name))
+                                (self.note(&name))
                             }
                         }
                         // By the row's number in the submitted form.
@@ -241,12 +241,12 @@ impl Sheet<'_> {
                 label for=(id) { (says.label) }
                 (control(&id, described.as_deref()))
                 @if let Some(hint) = &hint { p.hint #(hint) { (says.hint) } }
-                (self.told(name))
+                (self.note(name))
             }
         }
     }
 
-    fn told(&self, name: &str) -> Markup {
+    fn note(&self, name: &str) -> Markup {
         html! { @if let Some(fault) = self.fault_of(name) { p.fault #(fault_id(name)) { (fault) } } }
     }
 
@@ -283,7 +283,7 @@ mod tests {
         let fields = Fields::parse(
             b"dynamic_variables[0].name=first&dynamic_variables[1].name=9x&dynamic_variables[1].default=a",
         );
-        let of = |said: &str| Fault::of(said, &fields).map(|fault| fault.path);
+        let of = |text: &str| Fault::of(text, &fields).map(|fault| fault.path);
         assert_eq!(
             of("`config.llm.fallback[0].model`: no"),
             Some("llm.fallback[0].model".to_owned())

@@ -15,7 +15,7 @@ use super::saving::{Refused, base_of, config_at, head_of_form, looks_again, save
 use super::show::name_fields;
 use super::{engine_agent, tabs};
 use crate::fields::Fields;
-use crate::lang::tell;
+use crate::lang::text;
 use crate::parts::form::kept;
 use crate::parts::version::{self, SHOWN_VERSION};
 use crate::trouble::{Answer, Result};
@@ -24,7 +24,7 @@ use crate::visit::{Developer, Post, Visit, Visitor};
 
 fn title(visitor: &Visitor, view: &AgentView) -> String {
     let name = &view.agent.name;
-    tell!(visitor.lang(), "Edit {name}", "Editar {name}")
+    text!(visitor.lang(), "Edit {name}", "Editar {name}")
 }
 
 /// `GET /portal/agents/{id}/edit`
@@ -56,13 +56,13 @@ pub(super) async fn save_fields(post: Post<Developer>) -> Answer {
     let refused =
         if is_renamed && let Some(late) = version::stale(&name_fields(&view.agent.name), &typed) {
             fields.set(SHOWN_VERSION, late.text(SHOWN_VERSION));
-            Refused::of(version::said(post.lang()).to_owned(), base_of(&fields)?)
-        } else if let Some(said) = forgotten_hours(&post, &view).await? {
-            Refused::of(said, base_of(&fields)?)
+            Refused::of(version::message(post.lang()).to_owned(), base_of(&fields)?)
+        } else if let Some(message) = forgotten_hours(&post, &view).await? {
+            Refused::of(message, base_of(&fields)?)
         } else {
             let name = is_renamed.then(|| post.fields.text("name"));
             match save(&post, &view, document(&post.fields), name).await? {
-                Ok(said) => return Ok(post.go(&format!("/agents/{}", view.agent.id), &said)),
+                Ok(message) => return Ok(post.go(&format!("/agents/{}", view.agent.id), &message)),
                 Err(refused) => refused,
             }
         };
@@ -99,14 +99,16 @@ async fn draw(
     let sheet = Sheet {
         lang: visitor.lang(),
         fields,
-        fault: refused.and_then(|refused| Fault::of(&refused.said, fields)),
+        fault: refused.and_then(|refused| Fault::of(&refused.message, fields)),
         add: fields.text("add"),
         refused: RefCell::new(None),
     };
     // Drawn before the head, which needs the refused field's label.
     let groups = super::form::groups(visitor, &sheet, &choices, &path);
-    let told = refused.map(|refused| Refused {
-        said: sheet.told_apart().unwrap_or_else(|| refused.said.clone()),
+    let shown = refused.map(|refused| Refused {
+        message: sheet
+            .told_apart()
+            .unwrap_or_else(|| refused.message.clone()),
         ..*refused
     });
     Ok(html! {
@@ -114,7 +116,7 @@ async fn draw(
         div.editor {
             (kept(visitor, &path, &html! {
                 (version::hidden(fields))
-                (head_of_form(visitor, id, base, told.as_ref()))
+                (head_of_form(visitor, id, base, shown.as_ref()))
                 (groups)
             }))
         }
@@ -137,7 +139,7 @@ pub(super) async fn save_json(post: Post<Developer>) -> Answer {
     let wanted = parse(&text).map(super::saving::without_version);
     let wanted = wanted.map_err(|fault| FieldError::new("config", fault));
     match save(&post, &view, wanted, None).await? {
-        Ok(said) => Ok(post.go(&format!("/agents/{id}"), &said)),
+        Ok(message) => Ok(post.go(&format!("/agents/{id}"), &message)),
         Err(refused) => {
             let body = draw_json(&post, &view, &text, refused.base, Some(&refused));
             Ok(post.refused(Section::Agents, &title(&post, &view), &body))

@@ -33,10 +33,10 @@ pub(super) async fn show(visit: Visit<Developer>) -> Answer {
     Ok(visit.page(Section::Agents, title(t), &body))
 }
 
-fn draw(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Markup {
+fn draw(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Markup {
     let t = visitor.lang();
     html! {
-        (refusal(said))
+        (refusal(message))
         (form(visitor, "/agents/new", &html! {
             (Input::text("name", t.t("Name", "Nombre")).value(fields.raw("name")).required()
                 .hint(t.t("Up to 120 characters. Shown as the widget's title.", "Hasta 120 caracteres. Se muestra como título del widget.")))
@@ -74,19 +74,19 @@ pub(super) async fn create(post: Post<Developer>) -> Answer {
     match agents.create(post.account(), &body).await {
         Ok(view) => {
             let (id, path) = (view.agent.id, format!("/agents/{}", view.agent.id));
-            let said = post.t(
+            let message = post.t(
                 "Draft created. Edit the agent, then publish it.",
                 "Borrador creado. Edita el agente y luego publícalo.",
             );
-            post.done("agent.create", id, &path, said).await
+            post.done("agent.create", id, &path, message).await
         }
         Err(error) => {
             let labels = [
                 ("name", post.t("Name", "Nombre")),
                 ("language", post.t("Language", "Idioma")),
             ];
-            let said = post.told(error, &labels)?;
-            let body = draw(&post, &post.fields, Some(&said));
+            let message = post.message_of(error, &labels)?;
+            let body = draw(&post, &post.fields, Some(&message));
             Ok(post.refused(Section::Agents, title(post.lang()), &body))
         }
     }

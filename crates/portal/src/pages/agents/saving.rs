@@ -7,7 +7,7 @@ use offhook_services::AgentView;
 
 use super::document::patch;
 use crate::fields::Fields;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::trouble::{Result, Trouble};
 use crate::visit::{Developer, Post, Visitor};
 
@@ -22,7 +22,7 @@ const PUBLISH: &str = "publish";
 
 /// An edit that was not saved, or not published.
 pub(super) struct Refused {
-    pub(super) said: String,
+    pub(super) message: String,
     /// The version that the form is now on.
     pub(super) base: i32,
     /// The version that someone else saved meanwhile.
@@ -32,9 +32,9 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    pub(super) fn of(said: String, base: i32) -> Self {
+    pub(super) fn of(message: String, base: i32) -> Self {
         Self {
-            said,
+            message,
             base,
             newer: None,
             is_saved: false,
@@ -89,7 +89,7 @@ pub(super) async fn save(
     let base = base_of(fields)?;
     let wanted = match wanted {
         Ok(wanted) => wanted,
-        Err(fault) => return Ok(Err(Refused::of(post.told(fault, &[])?, base))),
+        Err(fault) => return Ok(Err(Refused::of(post.message_of(fault, &[])?, base))),
     };
     let expected = fields
         .get(ONTO)
@@ -105,12 +105,12 @@ pub(super) async fn save(
     let saved = match agents.update(post.account(), id, &Json::object(body)).await {
         Ok(saved) => saved,
         Err(error) => {
-            let said = post.told(error, &[])?;
+            let message = post.message_of(error, &[])?;
             let head = agents.get(post.account(), id).await?.agent.head_version;
             let newer = (head != expected).then_some(head);
             return Ok(Err(Refused {
                 newer,
-                ..Refused::of(said, base)
+                ..Refused::of(message, base)
             }));
         }
     };
@@ -123,10 +123,10 @@ pub(super) async fn save(
         return Ok(Ok(saved_sentence(post.lang(), head, changed)));
     }
     match publish(post, id, head, None).await? {
-        Ok(said) => Ok(Ok(said)),
-        Err(said) => Ok(Err(Refused {
+        Ok(message) => Ok(Ok(message)),
+        Err(message) => Ok(Err(Refused {
             is_saved: true,
-            ..Refused::of(said, head)
+            ..Refused::of(message, head)
         })),
     }
 }
@@ -142,10 +142,10 @@ pub(super) async fn publish(
     body.extend(note.map(|note| ("note", Json::from(note))));
     let (agents, body) = (post.services().agents(), Json::object(body));
     if let Err(error) = agents.publish(post.account(), id, &body).await {
-        return Ok(Err(post.told(error, &[])?));
+        return Ok(Err(post.message_of(error, &[])?));
     }
     post.note("agent.publish", id).await;
-    Ok(Ok(tell!(
+    Ok(Ok(text!(
         post.lang(),
         "Version {version} published. New conversations use it.",
         "Versión {version} publicada. Las conversaciones nuevas la usan."
@@ -154,12 +154,12 @@ pub(super) async fn publish(
 
 fn saved_sentence(lang: Lang, head: i32, changed: bool) -> String {
     match changed {
-        true => tell!(
+        true => text!(
             lang,
             "Saved as version {head}. Publish it to use it in calls.",
             "Guardado como versión {head}. Publícala para usarla en las llamadas."
         ),
-        false => tell!(lang, "No changes to save.", "No hay cambios que guardar."),
+        false => text!(lang, "No changes to save.", "No hay cambios que guardar."),
     }
 }
 
@@ -180,17 +180,17 @@ pub(super) fn head_of_form(
             (Some(newer), _) => { (conflict(visitor, id, base, newer)) }
             (None, refused) => {
                 @if refused.is_some_and(|refused| refused.is_saved) {
-                    p.notice role="status" { (tell!(t,
+                    p.notice role="status" { (text!(t,
                         "Version {base} is saved but cannot be published yet:",
                         "La versión {base} se guardó, pero aún no se puede publicar:")) }
                 }
-                (crate::parts::form::refusal(refused.map(|refused| refused.said.as_str())))
+                (crate::parts::form::refusal(refused.map(|refused| refused.message.as_str())))
             }
         }
         div.bar-of-actions.sticky {
             @if let Some(newer) = newer {
                 button.primary type="submit" name=(ONTO) value=(newer) {
-                    (tell!(t, "Apply my changes to version {newer}", "Aplicar mis cambios a la versión {newer}"))
+                    (text!(t, "Apply my changes to version {newer}", "Aplicar mis cambios a la versión {newer}"))
                 }
             } @else {
                 button.primary type="submit" name="save" value="on" { (t.t("Save", "Guardar")) }
@@ -205,14 +205,14 @@ fn conflict(visitor: &Visitor, id: AgentId, base: i32, newer: i32) -> Markup {
     let t = visitor.lang();
     html! {
         div.refusal role="alert" tabindex="-1" {
-            p { (tell!(t,
+            p { (text!(t,
                 "Someone saved version {newer} while you were editing version {base}. Your changes are still in the form \
                  below, not saved yet.",
                 "Alguien guardó la versión {newer} mientras editabas la versión {base}. Tus cambios siguen en el formulario \
                  de abajo, aún sin guardar.")) }
             p {
                 a href={ (crate::PATH) "/agents/" (id) "/diff?from=" (base) "&to=" (newer) } target="_blank" rel="noopener" {
-                    (tell!(t, "See what version {newer} changed (new tab)", "Ver qué cambió la versión {newer} (otra pestaña)"))
+                    (text!(t, "See what version {newer} changed (new tab)", "Ver qué cambió la versión {newer} (otra pestaña)"))
                 }
             }
             p { (t.t(

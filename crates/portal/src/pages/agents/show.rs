@@ -25,10 +25,15 @@ pub(super) async fn agent(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(Section::Agents, &view.agent.name, &body))
 }
 
-fn draw(visitor: &Visitor, view: &AgentView, said: Option<&str>, typed: Option<&Fields>) -> Markup {
+fn draw(
+    visitor: &Visitor,
+    view: &AgentView,
+    notice: Option<&str>,
+    typed: Option<&Fields>,
+) -> Markup {
     html! {
         (tabs(visitor, &view.agent, ""))
-        (refusal(said))
+        (refusal(notice))
         @match view.agent.runtime {
             Runtime::Engine => (engine(visitor, view)),
             Runtime::Legacy => (legacy(visitor, view)),
@@ -204,15 +209,15 @@ pub(super) async fn rename(post: Post<Developer>) -> Answer {
     if view.agent.status != AgentStatus::Archived
         && let Some(late) = version::stale(&name_fields(&view.agent.name), &post.fields)
     {
-        let body = draw(&post, &view, Some(version::said(t)), Some(&late));
+        let body = draw(&post, &view, Some(version::message(t)), Some(&late));
         return Ok(post.refused(Section::Agents, &view.agent.name, &body));
     }
     let body = Json::object([("name", Json::from(post.fields.text("name")))]);
     let agents = post.services().agents();
     let done = agents.update(post.account(), view.agent.id, &body).await;
-    let said = t.t("Agent renamed.", "Agente renombrado.");
+    let notice = t.t("Agent renamed.", "Agente renombrado.");
     let typed = Some(&post.fields);
-    ended(&post, &view, typed, done.map(drop), "agent.update", said).await
+    ended(&post, &view, typed, done.map(drop), "agent.update", notice).await
 }
 
 /// `POST /portal/agents/{id}/status`
@@ -220,7 +225,7 @@ pub(super) async fn set_status(post: Post<Developer>) -> Answer {
     let view = agent_of(&post).await?;
     let status = post.fields.text("status");
     let body = Json::object([("status", Json::from(status))]);
-    let said = match status {
+    let notice = match status {
         "active" => post.t(
             "Agent activated. It takes calls again.",
             "Agente activado. Vuelve a recibir llamadas.",
@@ -232,7 +237,7 @@ pub(super) async fn set_status(post: Post<Developer>) -> Answer {
     };
     let agents = post.services().agents();
     let done = agents.update(post.account(), view.agent.id, &body).await;
-    ended(&post, &view, None, done.map(drop), "agent.status", said).await
+    ended(&post, &view, None, done.map(drop), "agent.status", notice).await
 }
 
 /// Back to the agent, with the result; a typed name stays in its form.
@@ -242,14 +247,16 @@ async fn ended<E: Into<Trouble>>(
     typed: Option<&Fields>,
     done: Result<(), E>,
     action: &str,
-    said: &str,
+    notice: &str,
 ) -> Answer {
     let id = view.agent.id;
     let Err(error) = done else {
-        return post.done(action, id, &format!("/agents/{id}"), said).await;
+        return post
+            .done(action, id, &format!("/agents/{id}"), notice)
+            .await;
     };
-    let said = post.told(error, &[("name", post.t("Name", "Nombre"))])?;
-    let body = draw(post, view, Some(&said), typed);
+    let notice = post.message_of(error, &[("name", post.t("Name", "Nombre"))])?;
+    let body = draw(post, view, Some(&notice), typed);
     Ok(post.refused(Section::Agents, &view.agent.name, &body))
 }
 
@@ -258,6 +265,6 @@ pub(super) async fn archive(post: Post<Developer>) -> Answer {
     let view = agent_of(&post).await?;
     let agents = post.services().agents();
     let done = agents.archive(post.account(), view.agent.id).await;
-    let said = post.t("Agent archived.", "Agente archivado.");
-    ended(&post, &view, None, done, "agent.archive", said).await
+    let notice = post.t("Agent archived.", "Agente archivado.");
+    ended(&post, &view, None, done, "agent.archive", notice).await
 }

@@ -9,7 +9,7 @@ use super::document::{plain, pretty};
 use super::saving::{publish, save, without_version};
 use super::{agent_of, tabs};
 use crate::PATH;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::parts::diff::{self, Change};
 use crate::parts::form::{Input, button, form, refusal};
 use crate::parts::list::{self, Table};
@@ -66,7 +66,7 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
             (list::more(&visit, &page, |last| (last.place(), Uuid::nil())))
         }
     };
-    let title = tell!(t, "Versions of {}", "Versiones de {}", view.agent.name);
+    let title = text!(t, "Versions of {}", "Versiones de {}", view.agent.name);
     Ok(visit.page(Section::Agents, &title, &body))
 }
 
@@ -100,7 +100,7 @@ pub(super) async fn version(visit: Visit<Viewer>) -> Answer {
 fn version_title(visitor: &Visitor, view: &AgentView) -> String {
     let number = visitor.param("version");
     let (t, name) = (visitor.lang(), &view.agent.name);
-    tell!(
+    text!(
         t,
         "Version {number} of {name}",
         "Versión {number} de {name}"
@@ -111,7 +111,7 @@ fn draw_version(
     visitor: &Visitor,
     view: &AgentView,
     shown: AgentVersionView,
-    said: Option<&str>,
+    notice: Option<&str>,
 ) -> Markup {
     let t = visitor.lang();
     let (id, number) = (view.agent.id, shown.version.version);
@@ -124,7 +124,7 @@ fn draw_version(
     };
     html! {
         (tabs(visitor, &view.agent, "versions"))
-        (refusal(said))
+        (refusal(notice))
         dl.facts {
             (list::fact(t.t("Saved", "Guardada"), when(shown.version.created_at)))
             (list::fact(t.t("Published", "Publicada"), when_if(shown.version.published_at)))
@@ -168,12 +168,12 @@ fn draw_version(
 pub(super) fn publish_form(visitor: &Visitor, view: &AgentView, number: i32) -> Markup {
     let t = visitor.lang();
     let label = match number < view.agent.published_version {
-        false => tell!(
+        false => text!(
             t,
             "Publish version {number}",
             "Publicar la versión {number}"
         ),
-        true => tell!(
+        true => text!(
             t,
             "Roll back to version {number}",
             "Volver a la versión {number}"
@@ -204,9 +204,9 @@ fn ended(
     done: Result<String, String>,
 ) -> Answer {
     match done {
-        Ok(said) => Ok(post.go(&format!("/agents/{}", view.agent.id), &said)),
-        Err(said) => {
-            let body = draw_version(post, view, shown, Some(&said));
+        Ok(notice) => Ok(post.go(&format!("/agents/{}", view.agent.id), &notice)),
+        Err(notice) => {
+            let body = draw_version(post, view, shown, Some(&notice));
             Ok(post.refused(Section::Agents, &version_title(post, view), &body))
         }
     }
@@ -218,7 +218,7 @@ pub(super) async fn restore(post: Post<Developer>) -> Answer {
     let shown = version_of(&post, &view, post.param("version")).await?;
     let config = without_version(shown.config.clone().unwrap_or(Json::Null));
     let done = save(&post, &view, Ok(config), None).await?;
-    ended(&post, &view, shown, done.map_err(|refused| refused.said))
+    ended(&post, &view, shown, done.map_err(|refused| refused.message))
 }
 
 /// `GET /portal/agents/{id}/diff?from=&to=`
@@ -262,7 +262,7 @@ pub(super) async fn diff(visit: Visit<Viewer>) -> Answer {
         }
     };
     let ((from, to), name) = (numbers, &agent.name);
-    let title = tell!(
+    let title = text!(
         t,
         "{name}: version {from} to {to}",
         "{name}: versión {from} a {to}"
@@ -322,7 +322,7 @@ pub(super) fn unpublished(visitor: &Visitor, view: &AgentView) -> Markup {
     html! {
         @if published != 0 && published != head {
             p {
-                (tell!(t,
+                (text!(t,
                     "Version {published} is live; version {head} is the latest. ",
                     "La versión {published} está en uso; la {head} es la última. "))
                 a href={ (PATH) "/agents/" (id) "/diff?from=" (published) "&to=" (head) } {

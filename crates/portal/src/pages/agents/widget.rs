@@ -8,7 +8,7 @@ use offhook_services::store::WidgetSettings;
 
 use super::{engine_agent, tabs};
 use crate::fields::Fields;
-use crate::lang::tell;
+use crate::lang::text;
 use crate::parts::form::{Input, check, form, refusal};
 use crate::parts::list;
 use crate::parts::version;
@@ -28,7 +28,7 @@ const CREDITS: (&str, &str, &str) = ("daily_credit_cap", "Credits per day", "Cr√
 
 fn title(visitor: &Visitor, view: &AgentView) -> String {
     let name = &view.agent.name;
-    tell!(visitor.lang(), "Widget of {name}", "Widget de {name}")
+    text!(visitor.lang(), "Widget of {name}", "Widget de {name}")
 }
 
 /// `GET /portal/agents/{id}/widget`
@@ -68,11 +68,11 @@ fn settings_form(
     visitor: &Visitor,
     view: &AgentView,
     fields: &Fields,
-    said: Option<&str>,
+    message: Option<&str>,
 ) -> Markup {
     let t = visitor.lang();
     html! {
-        (refusal(said))
+        (refusal(message))
         (form(visitor, &format!("/agents/{}/widget", view.agent.id), &html! {
             (version::hidden(fields))
             (check("enabled", "on", t.t("Enable the widget", "Activar el widget"), fields.is_set("enabled")))
@@ -141,7 +141,7 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
     let work = widgets.set(post.account(), id, &body);
     match version::save(&post, &stored, &labels, work).await? {
         Ok(settings) => {
-            let said = match settings.enabled {
+            let message = match settings.enabled {
                 true => t.t(
                     "Saved. The widget is on.",
                     "Guardado. El widget est√° activado.",
@@ -152,12 +152,12 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
                 ),
             };
             let path = format!("/agents/{id}/widget");
-            post.done("widget.set", id, &path, said).await
+            post.done("widget.set", id, &path, message).await
         }
         Err(refused) => {
             let body = html! {
                 (tabs(&post, &view.agent, "widget"))
-                (settings_form(&post, &view, &refused.fields, Some(&refused.said)))
+                (settings_form(&post, &view, &refused.fields, Some(&refused.message)))
             };
             Ok(post.refused(Section::Agents, &title(&post, &view), &body))
         }

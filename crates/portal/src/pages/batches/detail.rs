@@ -44,33 +44,33 @@ pub(super) async fn progress(visit: Visit<Viewer>) -> Answer {
 
 /// `POST /portal/batch-calls/{id}/pause`
 pub(super) async fn pause(post: Post<Developer>) -> Answer {
-    let said = post.t(
+    let message = post.t(
         "Batch paused. Calls in progress continue until they end.",
         "Lote en pausa. Las llamadas en curso siguen hasta terminar.",
     );
-    step(&post, BatchStep::Pause, "batch.pause", said).await
+    step(&post, BatchStep::Pause, "batch.pause", message).await
 }
 
 /// `POST /portal/batch-calls/{id}/resume`
 pub(super) async fn resume(post: Post<Developer>) -> Answer {
-    let said = post.t("Batch resumed.", "Lote reanudado.");
-    step(&post, BatchStep::Resume, "batch.resume", said).await
+    let message = post.t("Batch resumed.", "Lote reanudado.");
+    step(&post, BatchStep::Resume, "batch.resume", message).await
 }
 
 /// `POST /portal/batch-calls/{id}/cancel`
 pub(super) async fn cancel(post: Post<Developer>) -> Answer {
-    let said = post.t(
+    let message = post.t(
         "Batch canceled. Calls in progress continue until they end.",
         "Lote cancelado. Las llamadas en curso siguen hasta terminar.",
     );
-    step(&post, BatchStep::Cancel, "batch.cancel", said).await
+    step(&post, BatchStep::Cancel, "batch.cancel", message).await
 }
 
-async fn step(post: &Post<Developer>, step: BatchStep, action: &str, said: &str) -> Answer {
+async fn step(post: &Post<Developer>, step: BatchStep, action: &str, message: &str) -> Answer {
     let id: BatchId = post.id("id")?;
     let batches = post.services().batches();
     let done = batches.step(post.caller(), id, step).await.map(drop);
-    ended(post, id, done, action, said).await
+    ended(post, id, done, action, message).await
 }
 
 /// `POST /portal/batch-calls/{id}/retry`
@@ -80,11 +80,11 @@ pub(super) async fn retry(post: Post<Developer>) -> Answer {
     let batches = post.services().batches();
     let done = batches.retry(post.caller(), None, (id, &body), new::printed);
     let done = done.await.map(drop);
-    let said = post.t(
+    let message = post.t(
         "Retrying failed and canceled calls.",
         "Se reintentan las llamadas fallidas y canceladas.",
     );
-    ended(&post, id, done, "batch.retry", said).await
+    ended(&post, id, done, "batch.retry", message).await
 }
 
 /// Back to the batch, with the result.
@@ -93,26 +93,26 @@ async fn ended<E: Into<Trouble>>(
     id: BatchId,
     done: Result<(), E>,
     action: &str,
-    said: &str,
+    message: &str,
 ) -> Answer {
     let Err(error) = done else {
         let path = format!("/batch-calls/{id}");
-        return post.done(action, id, &path, said).await;
+        return post.done(action, id, &path, message).await;
     };
-    let said = post.told(error, &[])?;
+    let message = post.message_of(error, &[])?;
     let batch = post.services().batches().get(post.account(), id).await?;
-    let body = page(post, &batch, Some(&said)).await?;
+    let body = page(post, &batch, Some(&message)).await?;
     Ok(post.refused(Section::Batches, &batch.name, &body))
 }
 
-async fn page(visitor: &Visitor, batch: &Batch, said: Option<&str>) -> Result<Markup> {
+async fn page(visitor: &Visitor, batch: &Batch, message: Option<&str>) -> Result<Markup> {
     let t = visitor.lang();
     let agents = callers(visitor).await?;
     let number = batch.phone_number_id.map(|id| id.to_string());
     let number = calls_from(visitor, number.as_deref().unwrap_or("")).await;
     let recipients = recipients(visitor, batch).await?;
     Ok(html! {
-        (form::refusal(said))
+        (form::refusal(message))
         (growing(batch, t))
         @if visitor.may(MemberRole::Developer) { (actions(visitor, batch)) }
         dl.facts {

@@ -11,7 +11,7 @@ use offhook_services::store::Batch;
 use super::rows::{Look, Rows};
 use super::{callers, calls_from, no_callers};
 use crate::fields::Fields;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::parts::form::{self, Input, Select};
 use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge, count};
@@ -65,8 +65,8 @@ pub(super) async fn look(mut upload: Upload<Developer>) -> Answer {
     match looked_at(&upload, &fields, file).await {
         Ok(body) => Ok(upload.page(Section::Batches, look_title(&upload), &body)),
         Err(trouble) => {
-            let said = upload.told(trouble, &labels(upload.lang()))?;
-            let body = page(&upload, &fields, Some(&said)).await?;
+            let message = upload.message_of(trouble, &labels(upload.lang()))?;
+            let body = page(&upload, &fields, Some(&message)).await?;
             Ok(upload.refused(Section::Batches, title(&upload), &body))
         }
     }
@@ -77,22 +77,25 @@ pub(super) async fn send(mut upload: Upload<Developer>) -> Answer {
     let (fields, file) = upload::read_again(&mut upload, MOST).await;
     match taken(&upload, &fields, file).await {
         Ok(id) => {
-            let said = upload.t("Batch created.", "Lote creado.");
+            let message = upload.t("Batch created.", "Lote creado.");
             let path = format!("/batch-calls/{id}");
-            upload.done_once("batch.create", id, &path, said).await
+            upload.done_once("batch.create", id, &path, message).await
         }
         Err(trouble) => {
             let t = upload.lang();
-            let said = upload.told(trouble, &labels(t))?;
+            let message = upload.message_of(trouble, &labels(t))?;
             let rows = list_of(&fields, t);
             let rows = rows.and_then(|rows| begins_at(&fields, upload.now(), t).map(|_| rows));
             // If the list and the start are valid, other errors are fixed on the review page.
             let (title, body) = match rows {
                 Ok(rows) => {
-                    let body = look_page(&upload, &fields, &rows, Some(&said)).await?;
+                    let body = look_page(&upload, &fields, &rows, Some(&message)).await?;
                     (look_title(&upload), body)
                 }
-                Err(_) => (title(&upload), page(&upload, &fields, Some(&said)).await?),
+                Err(_) => (
+                    title(&upload),
+                    page(&upload, &fields, Some(&message)).await?,
+                ),
             };
             Ok(upload.refused(Section::Batches, title, &body))
         }
@@ -107,8 +110,8 @@ fn look_title(visitor: &Visitor) -> &'static str {
     visitor.t("Review the list", "Revisar la lista")
 }
 
-fn refused(said: impl Into<String>) -> Trouble {
-    Code::InvalidBody.error(said.into()).into()
+fn refused(message: impl Into<String>) -> Trouble {
+    Code::InvalidBody.error(message.into()).into()
 }
 
 /// The labels of a batch's fields.
@@ -124,7 +127,7 @@ const fn labels(t: Lang) -> [(&'static str, &'static str); 4] {
     ]
 }
 
-async fn page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<Markup> {
+async fn page(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Result<Markup> {
     let t = visitor.lang();
     let agents = callers(visitor).await?;
     if agents.is_empty() {
@@ -147,7 +150,7 @@ async fn page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<
     });
     let usual = t.t("+00:00", "-06:00");
     Ok(html! {
-        (form::refusal(said))
+        (form::refusal(message))
         (upload::form(visitor, "/batch-calls/new", MOST, &html! {
             (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
             (agents.field(visitor, "agent_id", t.t("Agent", "Agente"), fields.text("agent_id"), None))
@@ -240,7 +243,7 @@ async fn look_page(
     visitor: &Visitor,
     fields: &Fields,
     rows: &Rows,
-    said: Option<&str>,
+    message: Option<&str>,
 ) -> Result<Markup> {
     let t = visitor.lang();
     let to = column(fields, rows);
@@ -253,7 +256,7 @@ async fn look_page(
     let chosen = to.to_string();
     let about_to_happen = about_to_happen(visitor, fields, &look).await?;
     Ok(html! {
-        (form::refusal(said))
+        (form::refusal(message))
         (about_to_happen)
         (judged(&look, t))
         (unnamed(&nameless, t))
@@ -312,8 +315,8 @@ fn begin(look: &Look, fields: &Fields, t: Lang) -> String {
     let people = people(look);
     let now = fields.get("scheduled_at").is_none();
     match now {
-        true => tell!(t, "Call now ({people})", "Llamar ahora ({people})"),
-        false => tell!(t, "Schedule ({people})", "Programar ({people})"),
+        true => text!(t, "Call now ({people})", "Llamar ahora ({people})"),
+        false => text!(t, "Schedule ({people})", "Programar ({people})"),
     }
 }
 
@@ -324,12 +327,12 @@ fn judged(look: &Look, t: Lang) -> Markup {
     let (bad, repeated) = (look.bad_total, look.repeated);
     html! {
         @if bad > 0 {
-            p.warning { (tell!(t,
+            p.warning { (text!(t,
                 "Rows with a number that cannot be called: {bad}, including row {rows}. Choose the right column below, or fix the file.",
                 "Filas con un número al que no se puede llamar: {bad}, incluida la fila {rows}. Elige abajo la columna correcta, o corrige el archivo.")) }
         }
         @if repeated > 0 {
-            p.warning { (tell!(t,
+            p.warning { (text!(t,
                 "Numbers that appear more than once: {repeated}. Each of their rows is called.",
                 "Números que aparecen más de una vez: {repeated}. Se llama a cada una de sus filas.")) }
         }
@@ -350,7 +353,7 @@ fn unnamed(columns: &[(usize, &String)], t: Lang) -> Markup {
     let places = places.join(", ");
     html! {
         @if !columns.is_empty() {
-            p.warning { (tell!(t,
+            p.warning { (text!(t,
                 "Columns left out because they have no unique name in the first row: {places}. To include them, give each its own name in the file. \"to\" is the name of the phone number column.",
                 "Columnas omitidas porque no tienen un nombre único en la primera fila: {places}. Para incluirlas, da a cada una su propio nombre en el archivo. \"to\" es el nombre de la columna de los números.")) }
         }
@@ -391,15 +394,15 @@ fn begins_at(fields: &Fields, now: Timestamp, t: Lang) -> Result<Option<Timestam
     };
     let text = format!("{local}{}", fields.get("offset").unwrap_or("Z"));
     let Ok(at) = Timestamp::parse_from(&text) else {
-        let said = t.t(
+        let message = t.t(
             "\"Start at\" must be a date and time, such as 2026-11-22T09:00.",
             "\"Comenzar el\" debe ser una fecha y hora, como 2026-11-22T09:00.",
         );
-        return Err(said.to_owned());
+        return Err(message.to_owned());
     };
     if at < now.minus(SLACK) {
         let (local, zone) = (local.replace('T', " "), zone(fields, t));
-        return Err(tell!(
+        return Err(text!(
             t,
             "\"Start at\" is in the past: {local}, {zone}. Choose a later time, or leave it empty to start now.",
             "\"Comenzar el\" ya pasó: {local}, {zone}. Elige una hora posterior, o déjalo vacío para comenzar ahora."
@@ -468,10 +471,10 @@ mod tests {
         let fields = starting("2026-11-22T09:00");
         let seen = |seconds| begins_at(&fields, at.plus(Duration::from_secs(seconds)), Lang::En);
         assert_eq!(seen(60), Ok(Some(at)));
-        let said = seen(61).unwrap_err();
+        let message = seen(61).unwrap_err();
         assert!(
-            said.contains("2026-11-22 09:00, UTC-06:00 Mexico City"),
-            "{said}"
+            message.contains("2026-11-22 09:00, UTC-06:00 Mexico City"),
+            "{message}"
         );
     }
 

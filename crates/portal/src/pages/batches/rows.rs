@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use offhook_domain::{E164, E164Error};
 use offhook_services::{CsvRows, RECIPIENTS_AT_MOST};
 
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::parts::words::count;
 
 /// Rows shown in the review.
@@ -72,7 +72,7 @@ impl Rows {
     pub(super) fn read(file: &[u8], t: Lang) -> Result<Self, String> {
         let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
         let Ok(text) = std::str::from_utf8(file) else {
-            return Err(tell!(
+            return Err(text!(
                 t,
                 "The file is not in UTF-8. Save it as \"CSV UTF-8\" and choose it again.",
                 "El archivo no está en UTF-8. Guárdalo como \"CSV UTF-8\" y elígelo de nuevo."
@@ -83,7 +83,7 @@ impl Rows {
             .delimiter(delimiter(text))
             .from_reader(text.as_bytes());
         let unreadable = |_| {
-            tell!(
+            text!(
                 t,
                 "The file cannot be read as CSV.",
                 "El archivo no se puede leer como CSV."
@@ -94,7 +94,7 @@ impl Rows {
         let head = numbers.row_of(columns.as_byte_record());
         let columns: Vec<String> = columns.iter().map(|name| name.trim().to_owned()).collect();
         if columns.len() > COLUMNS {
-            return Err(tell!(
+            return Err(text!(
                 t,
                 "The first row has {} columns; the limit is {COLUMNS}.",
                 "La primera fila tiene {} columnas; el límite es {COLUMNS}.",
@@ -107,7 +107,7 @@ impl Rows {
             let record = record.map_err(unreadable)?;
             if records.len() == RECIPIENTS_AT_MOST {
                 let most = count(i64::try_from(RECIPIENTS_AT_MOST).unwrap_or(i64::MAX));
-                return Err(tell!(
+                return Err(text!(
                     t,
                     "The list has more than {most} people. Split it and create a batch for each part.",
                     "La lista tiene más de {most} personas. Divídela y crea un lote por cada parte."
@@ -122,14 +122,14 @@ impl Rows {
         }
         if !uneven.is_empty() {
             let rows = uneven.join(", ");
-            return Err(tell!(
+            return Err(text!(
                 t,
                 "These rows have more or fewer cells than the first row: {rows}.",
                 "Estas filas tienen más o menos celdas que la primera fila: {rows}."
             ));
         }
         if records.is_empty() {
-            return Err(tell!(
+            return Err(text!(
                 t,
                 "The file has no people. The first row names the columns; each row after it is a person to call.",
                 "El archivo no tiene personas. La primera fila nombra las columnas; cada fila siguiente es una persona por llamar."
@@ -249,7 +249,7 @@ mod tests {
 
     fn rows(file: &str) -> Rows {
         Rows::read(file.as_bytes(), Lang::En)
-            .map_err(|said| panic!("{said}"))
+            .map_err(|message| panic!("{message}"))
             .unwrap()
     }
 

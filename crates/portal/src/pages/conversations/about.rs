@@ -8,7 +8,7 @@ use offhook_services::store::{Conversation, ConversationView, DeliveryState};
 
 use super::wording;
 use crate::PATH;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::pages::webhooks::delivery_tone;
 use crate::parts::list::{self, Table};
 use crate::parts::words;
@@ -114,7 +114,7 @@ async fn placing(visitor: &Visitor, conversation: &Conversation) -> Result<Optio
 fn latency(conversation: &Conversation, lang: Lang) -> Option<String> {
     let replies = conversation.latency.turns.filter(|replies| *replies > 0)?;
     let (median, slow) = (conversation.latency.p50_ms?, conversation.latency.p95_ms?);
-    Some(tell!(
+    Some(text!(
         lang,
         "p50 {median} ms · p95 {slow} ms · replies: {replies}",
         "p50 {median} ms · p95 {slow} ms · respuestas: {replies}"
@@ -186,14 +186,14 @@ pub(super) async fn deliveries(visitor: &Visitor, conversation: &Conversation) -
                     a href={ (PATH) "/webhooks/deliveries/" (delivery.id) } { (delivery.kind.as_str()) }
                 })
                 .column(lang.t("Delivery", "Entrega"), |delivery| {
-                    words::badge(delivery_tone(delivery.state), told(delivery.state, lang))
+                    words::badge(delivery_tone(delivery.state), label(delivery.state, lang))
                 })
                 .number(lang.t("Attempts", "Intentos"), |delivery| delivery.attempts_count))
         }
     })
 }
 
-const fn told(state: DeliveryState, lang: Lang) -> &'static str {
+const fn label(state: DeliveryState, lang: Lang) -> &'static str {
     match state {
         DeliveryState::Pending => lang.t("Pending", "Pendiente"),
         DeliveryState::Retrying => lang.t("Retrying", "Reintentando"),

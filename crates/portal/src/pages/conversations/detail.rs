@@ -20,7 +20,7 @@ use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 /// A conversation with everything that its page shows.
 pub(super) struct Story {
     pub(super) view: ConversationView,
-    pub(super) said: Stretch,
+    pub(super) message: Stretch,
 }
 
 /// Reads a conversation of the account with its turns at `place`. The default is the newest turns of a running conversation,
@@ -37,8 +37,8 @@ pub(super) async fn read(
         true => Place::FIRST,
         false => Place::NEWEST,
     });
-    let said = Stretch::read(visitor, id, place).await?;
-    Ok(Story { view, said })
+    let message = Stretch::read(visitor, id, place).await?;
+    Ok(Story { view, message })
 }
 
 /// `GET /portal/conversations/{id}`
@@ -56,11 +56,11 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
         None => format!("{kind} · {}", story.view.agent_name),
     };
     // New turns are added after the newest turns only.
-    let is_watched = !conversation.state.is_terminal() && !story.said.has_later;
+    let is_watched = !conversation.state.is_terminal() && !story.message.has_later;
     let whole = whole(&visit, &story).await?;
     let body = html! {
         div #conversation { (whole) }
-        @if is_watched { (watch(conversation.id, story.said.last())) }
+        @if is_watched { (watch(conversation.id, story.message.last())) }
     };
     Ok(visit.page(Section::Conversations, &title, &body))
 }
@@ -98,12 +98,12 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup> {
         div.split {
             section {
                 h2 #transcript { (lang.t("Transcript", "Transcripción")) }
-                (story.said.earlier(lang))
-                @if story.said.is_silent() { p.hint #silence { (silence(conversation, lang)) } }
+                (story.message.earlier(lang))
+                @if story.message.is_silent() { p.hint #silence { (silence(conversation, lang)) } }
                 div role="log" aria-live=[(!is_over).then_some("polite")] {
-                    ol.turns #turns { (drawn.items(&story.said.turns)) }
+                    ol.turns #turns { (drawn.items(&story.message.turns)) }
                 }
-                (story.said.later(lang))
+                (story.message.later(lang))
             }
             section {
                 h2 { (lang.t("Recording", "Grabación")) }
@@ -217,22 +217,22 @@ pub(super) async fn hang_up(post: Post<Developer>) -> Answer {
     let calls = post.services().calls();
     match calls.hang_up(post.caller(), CallHandle(id)).await {
         Ok(_) => {
-            let said = lang.t("Hang-up requested.", "Se pidió terminar la llamada.");
-            post.done("call.hang_up", id, &path, said).await
+            let message = lang.t("Hang-up requested.", "Se pidió terminar la llamada.");
+            post.done("call.hang_up", id, &path, message).await
         }
         Err(UseCaseError::Conflict(Refusal::CallEnded)) => {
-            let said = lang.t(
+            let message = lang.t(
                 "The call had already ended.",
                 "La llamada ya había terminado.",
             );
-            Ok(post.go(&path, said))
+            Ok(post.go(&path, message))
         }
         Err(UseCaseError::Conflict(Refusal::CallElsewhere)) => {
-            let said = lang.t(
+            let message = lang.t(
                 "The call is in progress at ElevenLabs, which has no way to end it.",
                 "La llamada está en curso en ElevenLabs, que no tiene forma de terminarla.",
             );
-            Ok(post.go(&path, said))
+            Ok(post.go(&path, message))
         }
         Err(error) => Err(error.into()),
     }

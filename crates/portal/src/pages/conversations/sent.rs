@@ -27,7 +27,7 @@ pub(super) async fn messages(visitor: &Visitor, conversation: &Conversation) -> 
             (Table::of(caption, &sent)
                 .column(lang.t("Written", "Escrito"), |sent| words::when(sent.queued_at))
                 .column(lang.t("Message", "Mensaje"), |sent| html! {
-                    @let (tone, word) = told(sent.status, lang);
+                    @let (tone, word) = label(sent.status, lang);
                     (words::badge(tone, word))
                     @if let Some(failure) = &sent.failure { " " span.soft { (written::<WhatsAppText>(failure, lang)) } }
                     @if sent.updated_at != sent.queued_at {
@@ -38,7 +38,7 @@ pub(super) async fn messages(visitor: &Visitor, conversation: &Conversation) -> 
     })
 }
 
-const fn told(status: SentStatus, lang: Lang) -> (Tone, &'static str) {
+const fn label(status: SentStatus, lang: Lang) -> (Tone, &'static str) {
     match status {
         SentStatus::Queued => (Tone::Busy, lang.t("Waiting", "En espera")),
         SentStatus::Sending => (Tone::Busy, lang.t("Sending", "Enviándose")),

@@ -8,7 +8,7 @@ use offhook_domain::Timestamp;
 use offhook_services::store::Moment;
 use serde_json::Value;
 
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::parts::words;
 use crate::spanish;
 
@@ -64,8 +64,8 @@ impl Turns {
         if !self.has_audio {
             return html! { span.soft { (place) } };
         }
-        let told = tell!(self.lang, "Play from {place}", "Reproducir desde {place}");
-        html! { button type="button" data-seek=(seconds(into)) aria-label=(told) title=(told) { "▶ " (place) } }
+        let text = text!(self.lang, "Play from {place}", "Reproducir desde {place}");
+        html! { button type="button" data-seek=(seconds(into)) aria-label=(text) title=(text) { "▶ " (place) } }
     }
 }
 
@@ -96,9 +96,9 @@ fn waited(turn: &Moment) -> Option<u64> {
 }
 
 /// A tool's arguments and result. Text of another form is shown as it is.
-fn tool(told: &str, lang: Lang) -> Markup {
-    let Some((name, arguments, answer)) = taken_apart(told) else {
-        return html! { pre.wrapped tabindex="0" { (told) } };
+fn tool(text: &str, lang: Lang) -> Markup {
+    let Some((name, arguments, answer)) = taken_apart(text) else {
+        return html! { pre.wrapped tabindex="0" { (text) } };
     };
     html! {
         details {
@@ -120,8 +120,8 @@ fn answered(name: &str, answer: &str, lang: Lang) -> String {
 }
 
 /// Name, arguments and result. The separator may be in the arguments as well: they end where they are valid JSON.
-fn taken_apart(told: &str) -> Option<(&str, &str, &str)> {
-    let (name, rest) = told.split_once('(')?;
+fn taken_apart(text: &str) -> Option<(&str, &str, &str)> {
+    let (name, rest) = text.split_once('(')?;
     let ends = rest.match_indices(ANSWERS).map(|(end, _)| end);
     let is_json = |end: &usize| serde_json::from_str::<Value>(&rest[..*end]).is_ok();
     // Long arguments were cut, and are not valid JSON.
@@ -182,9 +182,9 @@ mod tests {
 
     #[test]
     fn a_tools_turn_shows_its_question_and_its_answer() {
-        let told = r#"look({"x":"(1) → "}) → {"found":2}"#;
+        let text = r#"look({"x":"(1) → "}) → {"found":2}"#;
         assert_eq!(
-            taken_apart(told),
+            taken_apart(text),
             Some(("look", r#"{"x":"(1) → "}"#, r#"{"found":2}"#))
         );
         assert_eq!(
@@ -192,7 +192,7 @@ mod tests {
             Some(("look", r#"{"x":…"#, "no"))
         );
         assert_eq!(taken_apart("free text"), None);
-        let html = drawn(turn("tool", told), None, false);
+        let html = drawn(turn("tool", text), None, false);
         assert!(html.contains("&quot;found&quot;: 2"), "{html}");
     }
 }

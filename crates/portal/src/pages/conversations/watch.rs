@@ -11,7 +11,7 @@ use super::detail::{self, read, state, watch, whole};
 use super::stretch::Place;
 use super::wording;
 use crate::PATH;
-use crate::lang::tell;
+use crate::lang::text;
 use crate::parts::list::{self, Table};
 use crate::parts::words;
 use crate::trouble::{Answer, Result, Trouble};
@@ -124,7 +124,7 @@ async fn calls(visitor: &Visitor) -> Result<Markup> {
         words::length(visitor.now().since(since))
     };
     Ok(html! {
-        p.soft { (tell!(lang, "{shown} in progress; your plan allows {limit}.", "{shown} en curso; tu plan permite {limit}.")) }
+        p.soft { (text!(lang, "{shown} in progress; your plan allows {limit}.", "{shown} en curso; tu plan permite {limit}.")) }
         (Table::of(lang.t("Live calls", "Llamadas en vivo"), &calls)
             .column(lang.t("Customer", "Cliente"), |call| html! {
                 // By its id a link keeps the focus when the list is drawn again.
@@ -135,9 +135,9 @@ async fn calls(visitor: &Visitor) -> Result<Markup> {
             .column(lang.t("Status", "Estado"), |call| wording::state(&call.view.conversation, lang))
             .number(lang.t("Duration", "Duración"), lasts)
             .column(lang.t("Last message", "Último mensaje"), |call| html! {
-                @if let (Some(role), Some(said)) = (call.role.as_deref(), call.said.as_deref()) {
+                @if let (Some(role), Some(words)) = (call.role.as_deref(), call.said.as_deref()) {
                     @if role == "agent" { strong { (lang.t("Agent", "Agente")) ": " } }
-                    bdi { (shortened(said)) }
+                    bdi { (shortened(words)) }
                 } @else { span.none { "–" } }
             }))
     })

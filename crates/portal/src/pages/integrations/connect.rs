@@ -95,7 +95,7 @@ async fn connected(visit: Visit<Admin>) -> Answer {
         Err(error) => return refused(&visit, error),
     };
     let name = &toolkit.name;
-    let said = match visit.lang() {
+    let message = match visit.lang() {
         Lang::En => format!(
             "{name} connected. Its tools are now available: select them in an agent, and publish."
         ),
@@ -104,7 +104,7 @@ async fn connected(visit: Visit<Admin>) -> Answer {
         ),
     };
     visit
-        .done("integration.connect", toolkit.toolkit, LIST, &said)
+        .done("integration.connect", toolkit.toolkit, LIST, &message)
         .await
 }
 
@@ -117,7 +117,7 @@ async fn disconnect(post: Post<Admin>) -> Answer {
         Err(error) => return refused(&post, error),
     };
     let t = post.lang();
-    let said = match revoked {
+    let message = match revoked {
         true => t.t(
             "Disconnected. Access was revoked.",
             "Desconectada. Se revocó el acceso.",
@@ -127,14 +127,14 @@ async fn disconnect(post: Post<Admin>) -> Answer {
             "Desconectada. Aquí no se guarda nada. La aplicación no confirmó que se revocó el acceso: revócalo también en tu cuenta de ella.",
         ),
     };
-    post.done("integration.disconnect", &toolkit, LIST, said)
+    post.done("integration.disconnect", &toolkit, LIST, message)
         .await
 }
 
 /// Redirects to the list, with a notice.
 fn refused(visitor: &Visitor, error: ConnectError) -> Answer {
     let t = visitor.lang();
-    let said = match error {
+    let message = match error {
         ConnectError::NotOffered => return Err(Trouble::not_found()),
         ConnectError::Store(error) => return Err(error.into()),
         ConnectError::Stale => t.t(
@@ -158,5 +158,5 @@ fn refused(visitor: &Visitor, error: ConnectError) -> Answer {
             Lang::Es => format!("{name} no dio acceso. No se conectó nada. Inténtalo de nuevo; si sigue igual, el operador del servicio puede ver por qué."),
         },
     };
-    Ok(visitor.go(LIST, &said))
+    Ok(visitor.go(LIST, &message))
 }

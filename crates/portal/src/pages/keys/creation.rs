@@ -46,13 +46,13 @@ fn resource_name(resource: &str, lang: Lang) -> &str {
 }
 
 /// The form that creates a key; `typed` is the input of a refused one.
-pub(super) fn form_of(visitor: &Visitor, typed: &Fields, said: Option<&str>) -> Markup {
+pub(super) fn form_of(visitor: &Visitor, typed: &Fields, message: Option<&str>) -> Markup {
     let t = visitor.lang();
     let is_chosen = |scope: Scope| typed.all("scope").any(|name| name == scope.as_str());
     html! {
         section.form-card aria-labelledby="create" {
             h2 #create { (t.t("Create key", "Crear clave")) }
-            (form::refusal(said))
+            (form::refusal(message))
             (form::form(visitor, "/developers", &html! {
                 (form::Input::text("name", t.t("Name", "Nombre"))
                     .value(typed.text("name"))
@@ -155,7 +155,7 @@ const fn fault_told(fault: &KeyFault, lang: Lang) -> &'static str {
 pub(super) async fn create(post: Post<Developer>) -> Answer {
     let wanted = match wanted(&post.fields, post.lang()) {
         Ok(wanted) => wanted,
-        Err(said) => return refuse(&post, said).await,
+        Err(message) => return refuse(&post, message).await,
     };
     let keys = keys(&post);
     let made = keys.create(
@@ -176,10 +176,10 @@ pub(super) async fn create(post: Post<Developer>) -> Answer {
     }
 }
 
-async fn refuse(post: &Post<Developer>, said: &str) -> Answer {
+async fn refuse(post: &Post<Developer>, message: &str) -> Answer {
     let keys = keys(post).list(post.account()).await?;
     let body = html! {
-        (form_of(post, &post.fields, Some(said)))
+        (form_of(post, &post.fields, Some(message)))
         h2 { (title(post)) }
         (tables(post, &keys))
     };

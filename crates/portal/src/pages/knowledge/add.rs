@@ -82,8 +82,8 @@ async fn kept(
     file: Result<Option<upload::SentFile>>,
 ) -> Answer {
     let Some(file) = file? else {
-        let said = visitor.t("Choose a file first.", "Primero elige un archivo.");
-        return Err(Code::InvalidBody.error(said).into());
+        let message = visitor.t("Choose a file first.", "Primero elige un archivo.");
+        return Err(Code::InvalidBody.error(message).into());
     };
     let file = DocumentFile {
         name: fields.get("name").map(str::to_owned),
@@ -100,8 +100,8 @@ async fn added(visitor: &Visitor, content: NewContent) -> Answer {
     let knowledge = visitor.services().knowledge();
     let id = knowledge.add(visitor.account(), content).await?.id;
     let path = format!("/knowledge/documents/{id}");
-    let said = visitor.t("Document added.", "Documento agregado.");
-    visitor.done("document.create", id, &path, said).await
+    let message = visitor.t("Document added.", "Documento agregado.");
+    visitor.done("document.create", id, &path, message).await
 }
 
 async fn shown(visitor: &Visitor, source: Source) -> Answer {
@@ -111,8 +111,8 @@ async fn shown(visitor: &Visitor, source: Source) -> Answer {
 }
 
 async fn refused(visitor: &Visitor, source: Source, fields: &Fields, trouble: Trouble) -> Answer {
-    let said = visitor.told(trouble, &labels(visitor.lang()))?;
-    let body = page(visitor, source, fields, Some(&said)).await?;
+    let message = visitor.message_of(trouble, &labels(visitor.lang()))?;
+    let body = page(visitor, source, fields, Some(&message)).await?;
     Ok(visitor.refused(Section::Knowledge, title(visitor, source), &body))
 }
 
@@ -129,14 +129,14 @@ async fn page(
     visitor: &Visitor,
     source: Source,
     fields: &Fields,
-    said: Option<&str>,
+    message: Option<&str>,
 ) -> Result<Markup> {
     let t = visitor.lang();
     let folders = folders::all(visitor).await?;
     let name = Input::text("name", t.t("Name", "Nombre")).value(fields.text("name"));
     let folder = folder_choice(&folders, fields.text("folder_id"), t);
     Ok(html! {
-        (form::refusal(said))
+        (form::refusal(message))
         @match source {
             Source::Text => (form::form(visitor, "/knowledge/text", &html! {
                 (name.required())

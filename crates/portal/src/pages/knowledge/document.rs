@@ -8,7 +8,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use super::{entitled, folder_choice, folders, is_unread, size, source_name, state};
 use crate::PATH;
 use crate::fields::Fields;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::parts::form::{self, Input};
 use crate::parts::list;
 use crate::parts::version;
@@ -54,8 +54,8 @@ pub(super) async fn change(post: Post<Developer>) -> Answer {
             .done("document.change", id, &path, t.t("Saved.", "Guardado."))
             .await;
     };
-    let said = Some(refused.said.as_str());
-    let body = page(&post, &document, &folders, &refused.fields, said).await?;
+    let message = Some(refused.message.as_str());
+    let body = page(&post, &document, &folders, &refused.fields, message).await?;
     Ok(post.refused(Section::Knowledge, &document.name, &body))
 }
 
@@ -66,15 +66,16 @@ pub(super) async fn delete(post: Post<Developer>) -> Answer {
     let knowledge = post.services().knowledge();
     let deleted = knowledge.delete(post.account(), id).await?;
     let agents = deleted.agents_affected.len();
-    let said = match agents {
+    let message = match agents {
         0 => post.t("Deleted.", "Eliminado.").to_owned(),
-        agents => tell!(
+        agents => text!(
             post.lang(),
             "Deleted. Agents that no longer use it: {agents}.",
             "Eliminado. Agentes que ya no lo usan: {agents}."
         ),
     };
-    post.done("document.delete", id, "/knowledge", &said).await
+    post.done("document.delete", id, "/knowledge", &message)
+        .await
 }
 
 /// `GET /portal/knowledge/documents/{id}/text`: the whole text as a file.
@@ -104,7 +105,7 @@ async fn page(
     document: &Document,
     folders: &[Folder],
     fields: &Fields,
-    said: Option<&str>,
+    message: Option<&str>,
 ) -> Result<Markup> {
     let t = visitor.lang();
     let knowledge = visitor.services().knowledge();
@@ -113,7 +114,7 @@ async fn page(
     let is_unread = is_unread(document);
     let here = format!("{PATH}/knowledge/documents/{}", document.id);
     Ok(html! {
-        (form::refusal(said))
+        (form::refusal(message))
         div #document hx-get=[is_unread.then_some(&here)] hx-trigger=[is_unread.then_some("every 2s")]
             hx-select="#document" hx-swap="outerHTML" {
             (facts(document, t))
@@ -195,7 +196,7 @@ fn changes(
         )
         .to_owned();
     if !agents.is_empty() {
-        question += &tell!(
+        question += &text!(
             t,
             " Agents that use it: {}.",
             " Agentes que lo usan: {}.",

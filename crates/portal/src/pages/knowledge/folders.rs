@@ -7,7 +7,7 @@ use offhook_services::store::Folder;
 use super::{entitled, labels};
 use crate::PATH;
 use crate::fields::Fields;
-use crate::lang::tell;
+use crate::lang::text;
 use crate::parts::form::{self, Input};
 use crate::parts::list::{self, Table};
 use crate::parts::version;
@@ -45,12 +45,12 @@ pub(super) async fn add(post: Post<Developer>) -> Answer {
     let knowledge = post.services().knowledge();
     match knowledge.add_folder(post.account(), &body).await {
         Ok(folder) => {
-            let said = post.t("Folder created.", "Carpeta creada.");
-            post.done("folder.create", folder.id, LIST, said).await
+            let message = post.t("Folder created.", "Carpeta creada.");
+            post.done("folder.create", folder.id, LIST, message).await
         }
         Err(error) => {
-            let said = post.told(error, &labels(post.lang()))?;
-            let body = list_page(&post, &post.fields, Some(&said)).await?;
+            let message = post.message_of(error, &labels(post.lang()))?;
+            let body = list_page(&post, &post.fields, Some(&message)).await?;
             Ok(post.refused(Section::Knowledge, list_title(&post), &body))
         }
     }
@@ -60,11 +60,11 @@ fn list_title(visitor: &Visitor) -> &'static str {
     visitor.t("Folders", "Carpetas")
 }
 
-async fn list_page(visitor: &Visitor, fields: &Fields, said: Option<&str>) -> Result<Markup> {
+async fn list_page(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Result<Markup> {
     let t = visitor.lang();
     let folders = all(visitor).await?;
     Ok(html! {
-        (form::refusal(said))
+        (form::refusal(message))
         @if folders.is_empty() {
             (list::empty(t.t("No folders yet", "Aún no hay carpetas"), t.t(
                 "Give an agent a folder, and it uses every document in the folder when you publish the agent.",
@@ -110,10 +110,10 @@ pub(super) async fn rename(post: Post<Developer>) -> Answer {
     let (stored, labels) = (fields_of(&folder), labels(t));
     let work = knowledge.change_folder(post.account(), id, &body);
     let Err(refused) = version::save(&post, &stored, &labels, work).await? else {
-        let (path, said) = (format!("{LIST}/{id}"), t.t("Saved.", "Guardado."));
-        return post.done("folder.change", id, &path, said).await;
+        let (path, message) = (format!("{LIST}/{id}"), t.t("Saved.", "Guardado."));
+        return post.done("folder.change", id, &path, message).await;
     };
-    let body = page(&post, &folder, &refused.fields, Some(&refused.said));
+    let body = page(&post, &folder, &refused.fields, Some(&refused.message));
     Ok(post.refused(Section::Knowledge, &folder.name, &body))
 }
 
@@ -123,19 +123,19 @@ pub(super) async fn delete(post: Post<Developer>) -> Answer {
     let id: FolderId = post.id("id")?;
     let knowledge = post.services().knowledge();
     let moved = knowledge.delete_folder(post.account(), id).await?;
-    let said = tell!(
+    let message = text!(
         post.lang(),
         "Folder deleted. Documents left without a folder: {moved}.",
         "Carpeta eliminada. Documentos que quedaron sin carpeta: {moved}."
     );
-    post.done("folder.delete", id, LIST, &said).await
+    post.done("folder.delete", id, LIST, &message).await
 }
 
-fn page(visitor: &Visitor, folder: &Folder, fields: &Fields, said: Option<&str>) -> Markup {
+fn page(visitor: &Visitor, folder: &Folder, fields: &Fields, message: Option<&str>) -> Markup {
     let t = visitor.lang();
     let path = format!("/knowledge/folders/{}", folder.id);
     html! {
-        (form::refusal(said))
+        (form::refusal(message))
         dl.facts {
             (list::fact(t.t("Documents", "Documentos"), html! { a href={ (PATH) "/knowledge?folder=" (folder.id) } { (count(i64::from(folder.documents_count))) } }))
             (list::fact(t.t("Created", "Creada"), when(folder.created_at)))

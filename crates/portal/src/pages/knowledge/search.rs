@@ -23,16 +23,16 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let title = t.t("Try a search", "Probar una búsqueda");
     let query = visit.query();
     let folders = folders::all(&visit).await?;
-    let (hits, said) = match query.get("q") {
+    let (hits, message) = match query.get("q") {
         None => (None, None),
         Some(q) => match search(&visit, q).await {
             Ok(hits) => (Some(hits), None),
-            Err(trouble) => (None, Some(visit.told(trouble, &[])?)),
+            Err(trouble) => (None, Some(visit.message_of(trouble, &[])?)),
         },
     };
     let most = query.get("top_k").unwrap_or(USUAL);
     let body = html! {
-        (form::refusal(said.as_deref()))
+        (form::refusal(message.as_deref()))
         p { (t.t(
             "Ask as a caller would. The results are the passages that an agent with all these documents would get.",
             "Pregunta como lo haría quien llama. Los resultados son los pasajes que recibiría un agente con todos estos documentos.",
@@ -47,7 +47,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
         }
         @if let Some(hits) = &hits { (results(hits, t)) }
     };
-    Ok(match said {
+    Ok(match message {
         None => visit.page(Section::Knowledge, title, &body),
         Some(_) => visit.refused(Section::Knowledge, title, &body),
     })

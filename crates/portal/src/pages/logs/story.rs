@@ -22,7 +22,7 @@ use crate::visit::{Viewer, Visit, Visitor, first};
 const MOST: u32 = 20;
 
 /// One request with what belongs to it.
-struct Told {
+struct Line {
     entry: LogEntry,
     conversation: Option<(ConversationView, Vec<Delivery>)>,
 }
@@ -42,16 +42,16 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
         return Err(Trouble::not_found());
     }
     let keys = visit.services().keys().list(visit.account()).await?;
-    let mut told = Vec::with_capacity(entries.len());
+    let mut lines = Vec::with_capacity(entries.len());
     for entry in entries {
         let conversation = conversation_of(&visit, &entry).await?;
-        told.push(Told {
+        lines.push(Line {
             entry,
             conversation,
         });
     }
     let body = html! {
-        @for told in &told { (story(told, &keys, t)) }
+        @for line in &lines { (story(line, &keys, t)) }
         p { a href={ (PATH) "/logs" } { (t.t("All requests", "Todas las solicitudes")) } }
     };
     let title = t.t("Request", "Solicitud");
@@ -80,8 +80,8 @@ async fn conversation_of(
     Ok(Some((view, sent)))
 }
 
-fn story(told: &Told, keys: &[ApiKey], t: Lang) -> Markup {
-    let entry = &told.entry;
+fn story(line: &Line, keys: &[ApiKey], t: Lang) -> Markup {
+    let entry = &line.entry;
     let key = keys.iter().find(|key| key.id == entry.key_id);
     let why = entry.error.as_deref().and_then(|code| reason(code, t));
     html! {
@@ -99,7 +99,7 @@ fn story(told: &Told, keys: &[ApiKey], t: Lang) -> Markup {
         }
         @if let Some(why) = why { p { (why) } }
         h3 { (t.t("Related", "Relacionado")) }
-        @if let Some((view, sent)) = &told.conversation {
+        @if let Some((view, sent)) = &line.conversation {
             (conversation(view, t))
             (deliveries(sent, t))
         } @else { (thing(entry, t)) }

@@ -90,9 +90,9 @@ fn actor_told(actor: &str, members: &[Member], lang: Lang) -> Markup {
 /// The action in words, beside its code.
 fn action_told(action: &str, lang: Lang) -> Markup {
     let (object, verb) = action.rsplit_once('.').unwrap_or((action, ""));
-    let told = object_name(object, lang).zip(verb_name(verb, lang));
+    let described = object_name(object, lang).zip(verb_name(verb, lang));
     html! {
-        @match told {
+        @match described {
             Some((object, verb)) => { (object) ": " (verb) br; code.soft { (action) } },
             None => code { (action) },
         }

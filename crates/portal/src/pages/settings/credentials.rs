@@ -8,7 +8,7 @@ use offhook_services::{CredentialFault, Credentials};
 
 use super::SECTION;
 use crate::fields::Fields;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge};
 use crate::parts::{form, words};
@@ -120,7 +120,7 @@ fn draw(
     visitor: &Visitor,
     kept: &[Credential],
     typed: Option<&Fields>,
-    said: Option<&str>,
+    message: Option<&str>,
 ) -> Markup {
     let t = visitor.lang();
     html! {
@@ -141,7 +141,7 @@ fn draw(
             (table(visitor, kept))
         }
         @if visitor.may(MemberRole::Admin) {
-            (storing(visitor, typed, said))
+            (storing(visitor, typed, message))
         } @else {
             p.soft { (t.t("Only admins can set them.", "Solo los administradores pueden configurarlas.")) }
         }
@@ -187,7 +187,7 @@ fn answer_told(credential: &Credential, lang: Lang) -> Markup {
 fn removal(visitor: &Visitor, provider: CredentialProvider) -> Markup {
     let t = visitor.lang();
     let name = provider_told(provider, t).0;
-    let question = tell!(
+    let question = text!(
         t,
         "Remove the credential “{name}”? Features that need it stop working immediately.",
         "¿Quitar la credencial «{name}»? Lo que la necesita deja de funcionar de inmediato."
@@ -197,14 +197,14 @@ fn removal(visitor: &Visitor, provider: CredentialProvider) -> Markup {
 }
 
 /// The form that stores a credential. A refused secret is not sent back: it is typed again.
-fn storing(visitor: &Visitor, typed: Option<&Fields>, said: Option<&str>) -> Markup {
+fn storing(visitor: &Visitor, typed: Option<&Fields>, message: Option<&str>) -> Markup {
     let t = visitor.lang();
     let providers = CredentialProvider::ALL.iter();
     let providers = providers.map(|provider| (provider.as_str(), provider_told(*provider, t).0));
     html! {
         section.form-card aria-labelledby="store" {
             h2 #store { (t.t("Set or replace a credential", "Configurar o reemplazar una credencial")) }
-            (form::refusal(said))
+            (form::refusal(message))
             (form::form(visitor, "/settings/credentials", &html! {
                 (form::Select::new("provider", t.t("Provider", "Proveedor"))
                     .options(providers)
@@ -223,42 +223,42 @@ fn storing(visitor: &Visitor, typed: Option<&Fields>, said: Option<&str>) -> Mar
 pub(super) async fn set(post: Post<Admin>) -> Answer {
     let t = post.lang();
     let Ok(provider) = post.fields.text("provider").parse::<CredentialProvider>() else {
-        let said = t.t(
+        let message = t.t(
             "Choose a provider from the list.",
             "Elige un proveedor de la lista.",
         );
-        return refuse(&post, said).await;
+        return refuse(&post, message).await;
     };
     let secret = post.fields.text("secret");
     let credentials = credentials(&post);
     match credentials.set(post.account(), provider, secret).await {
         Ok(_) => {
-            let said = t.t("Credential saved.", "Credencial guardada.");
-            Ok(post.go("/settings/credentials", said))
+            let message = t.t("Credential saved.", "Credencial guardada.");
+            Ok(post.go("/settings/credentials", message))
         }
         Err(InputError::Secret(why)) => {
             let why = t.text(&why);
-            let said = tell!(
+            let message = text!(
                 t,
                 "Not a valid WhatsApp credential: {why}.",
                 "No es una credencial de WhatsApp válida: {why}."
             );
-            refuse(&post, &said).await
+            refuse(&post, &message).await
         }
         Err(InputError::Invalid(_)) => {
-            let said = t.t(
+            let message = t.t(
                 "The key or token must have 1 to 4096 characters: letters, digits and symbols, without accents or line breaks.",
                 "La clave o el token debe tener de 1 a 4096 caracteres: letras, dígitos y símbolos, sin acentos ni saltos de línea.",
             );
-            refuse(&post, said).await
+            refuse(&post, message).await
         }
         Err(InputError::Store(error)) => Err(error.into()),
     }
 }
 
-async fn refuse(post: &Post<Admin>, said: &str) -> Answer {
+async fn refuse(post: &Post<Admin>, message: &str) -> Answer {
     let kept = list_of(post).await?;
-    let body = draw(post, &kept, Some(&post.fields), Some(said));
+    let body = draw(post, &kept, Some(&post.fields), Some(message));
     Ok(post.refused(SECTION, title(post), &body))
 }
 
@@ -267,6 +267,6 @@ pub(super) async fn remove(post: Post<Admin>) -> Answer {
     let credentials = credentials(&post);
     let removed = credentials.remove(post.account(), provider);
     removed.await.map_err(trouble)?;
-    let said = post.t("Credential removed.", "Credencial eliminada.");
-    Ok(post.go("/settings/credentials", said))
+    let message = post.t("Credential removed.", "Credencial eliminada.");
+    Ok(post.go("/settings/credentials", message))
 }

@@ -175,11 +175,11 @@ pub(super) fn draw(
     path: &str,
     kind: ToolKind,
     fields: &Fields,
-    said: Option<&str>,
+    message: Option<&str>,
 ) -> Markup {
     let t = visitor.lang();
     html! {
-        (refusal(said))
+        (refusal(message))
         p { strong { (kind_name(kind, t)) } " " (kind_use(kind, t)) }
         (form(visitor, path, &html! {
             input type="hidden" name="kind" value=(kind.as_str());
@@ -294,30 +294,30 @@ mod tests {
         let form = "name=a&description=b&http.method=GET&http.url=https://a.example&http.timeout_ms=\
                     &http.headers[0].name=X-Key&http.headers[0].value=&http.headers[1].name=X-Old&http.headers[1].remove=on\
                     &http.headers[2].name=X-New&http.headers[2].value=secret";
-        let said = r#"{"name":"a","description":"b","parameters":null,"http":{"method":"GET","url":"https://a.example","headers":{"X-Key":"***","X-New":"secret","X-Old":null},"timeout_ms":null}}"#;
-        assert_eq!(body(ToolKind::Http, form, Some(before)), said);
+        let message = r#"{"name":"a","description":"b","parameters":null,"http":{"method":"GET","url":"https://a.example","headers":{"X-Key":"***","X-New":"secret","X-Old":null},"timeout_ms":null}}"#;
+        assert_eq!(body(ToolKind::Http, form, Some(before)), message);
     }
 
     #[test]
     fn a_schema_that_stays_as_it_is_shown_is_not_sent() {
         let before = r#"{"parameters":{"type":"object","properties":{}}}"#;
         let form = "name=a&description=b&parameters={\"type\":\"object\",%0D%0A\"properties\":{}}";
-        let said = r#"{"name":"a","description":"b"}"#;
-        assert_eq!(body(ToolKind::EndCall, form, Some(before)), said);
+        let message = r#"{"name":"a","description":"b"}"#;
+        assert_eq!(body(ToolKind::EndCall, form, Some(before)), message);
     }
 
     #[test]
     fn a_new_header_needs_its_value() {
         let form = "http.headers[0].name=X-Key&http.headers[0].value=";
-        let said = "`http.headers.X-Key`: is required";
-        assert_eq!(body(ToolKind::Http, form, None), said);
+        let message = "`http.headers.X-Key`: is required";
+        assert_eq!(body(ToolKind::Http, form, None), message);
     }
 
     #[test]
     fn the_targets_of_a_transfer_are_the_rows_that_have_something_in_them() {
         let form = "name=a&description=b&transfer.targets[0].name=sales&transfer.targets[0].to=%2B525512345678\
                     &transfer.targets[1].name=&transfer.targets[1].to=";
-        let said = r#"{"name":"a","description":"b","kind":"transfer","transfer":{"targets":[{"name":"sales","to":"+525512345678"}]}}"#;
-        assert_eq!(body(ToolKind::Transfer, form, None), said);
+        let message = r#"{"name":"a","description":"b","kind":"transfer","transfer":{"targets":[{"name":"sales","to":"+525512345678"}]}}"#;
+        assert_eq!(body(ToolKind::Transfer, form, None), message);
     }
 }

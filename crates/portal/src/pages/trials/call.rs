@@ -31,15 +31,15 @@ fn title(visitor: &Visitor) -> &'static str {
 
 /// Why no call was placed.
 struct Refused {
-    said: String,
+    message: String,
     /// Whether the form has placed a call before, with other data.
     is_used: bool,
 }
 
 impl From<String> for Refused {
-    fn from(said: String) -> Self {
+    fn from(message: String) -> Self {
         let is_used = false;
-        Self { said, is_used }
+        Self { message, is_used }
     }
 }
 
@@ -50,9 +50,9 @@ fn draw(
     refused: Option<&Refused>,
 ) -> Markup {
     let lang = visitor.lang();
-    let said = refused.map(|refused| refused.said.as_str());
+    let message = refused.map(|refused| refused.message.as_str());
     if agents.is_empty() {
-        return html! { (form::refusal(said)) (nobody_to_try(lang)) };
+        return html! { (form::refusal(message)) (nobody_to_try(lang)) };
     }
     // A refused form that is submitted again is the same call: a refusal uses nothing up. A form that has placed its call
     // and was changed cannot be that call.
@@ -70,7 +70,7 @@ fn draw(
         (metadata_field(fields, lang))
         button.primary type="submit" { (lang.t("Call now", "Llamar ahora")) }
     };
-    html! { (form::refusal(said)) (form::form(visitor, "/try/call", &fields)) }
+    html! { (form::refusal(message)) (form::form(visitor, "/try/call", &fields)) }
 }
 
 /// `POST /portal/try/call`
@@ -89,8 +89,8 @@ pub(super) async fn place(post: Post<Developer>) -> Answer {
             let handle: Option<CallHandle> = handle.and_then(|handle| handle.parse().ok());
             let id = handle.ok_or_else(Trouble::not_found)?.0;
             let path = format!("/conversations/{id}");
-            let said = lang.t("Call placed.", "Llamada iniciada.");
-            return post.done_once("call.place", id, &path, said).await;
+            let message = lang.t("Call placed.", "Llamada iniciada.");
+            return post.done_once("call.place", id, &path, message).await;
         }
         Err(refused) => refused,
     };
@@ -104,7 +104,7 @@ async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, Refused>> 
     let fields = &post.fields;
     let metadata = match metadata(fields.raw("metadata"), post.lang()) {
         Ok(metadata) => metadata,
-        Err(said) => return Ok(Err(said.into())),
+        Err(message) => return Ok(Err(message.into())),
     };
     let body = Json::object([
         ("agent_id", Json::from(fields.text("agent"))),
@@ -120,12 +120,12 @@ async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, Refused>> 
     match post.services().calls().place(request).await {
         Ok(reply) => Ok(Ok(reply)),
         Err(UseCaseError::IdempotencyConflict) => Ok(Err(Refused {
-            said: used(post.lang()).to_owned(),
+            message: used(post.lang()).to_owned(),
             is_used: true,
         })),
         Err(error) => {
-            let said = post.told(error, &labels(post.lang()))?;
-            Ok(Err(said.into()))
+            let message = post.message_of(error, &labels(post.lang()))?;
+            Ok(Err(message.into()))
         }
     }
 }

@@ -9,7 +9,7 @@ use offhook_services::{Answering, ChatEvent, Refusal, UseCaseError};
 use super::{active_agents, agent_field, metadata, metadata_field, nobody_to_try};
 use crate::PATH;
 use crate::fields::Fields;
-use crate::lang::{Lang, tell};
+use crate::lang::{Lang, text};
 use crate::pages::conversations::stretch::{Place, Stretch};
 use crate::pages::conversations::turns::Turns;
 use crate::parts::agent_choice::AgentChoice;
@@ -32,10 +32,10 @@ fn title(visitor: &Visitor) -> &'static str {
     visitor.t("Try a chat", "Probar un chat")
 }
 
-fn draw(visitor: &Visitor, agents: &AgentChoice, fields: &Fields, said: Option<&str>) -> Markup {
+fn draw(visitor: &Visitor, agents: &AgentChoice, fields: &Fields, notice: Option<&str>) -> Markup {
     let lang = visitor.lang();
     if agents.is_empty() {
-        return html! { (form::refusal(said)) (nobody_to_try(lang)) };
+        return html! { (form::refusal(notice)) (nobody_to_try(lang)) };
     }
     let fields = html! {
         (agent_field(visitor, agents, fields))
@@ -46,7 +46,7 @@ fn draw(visitor: &Visitor, agents: &AgentChoice, fields: &Fields, said: Option<&
         )) }
         button.primary type="submit" { (lang.t("Start chat", "Iniciar chat")) }
     };
-    html! { (form::refusal(said)) (form::form(visitor, "/try/chat", &fields)) }
+    html! { (form::refusal(notice)) (form::form(visitor, "/try/chat", &fields)) }
 }
 
 /// `POST /portal/try/chat`
@@ -58,19 +58,19 @@ pub(super) async fn open(post: Post<Developer>) -> Answer {
             let chats = post.services().chats();
             match chats.open_for_member(post.caller(), &body).await {
                 Ok(id) => Ok(id),
-                Err(error) => Err(post.told(error, &labels(post.lang()))?),
+                Err(error) => Err(post.message_of(error, &labels(post.lang()))?),
             }
         }
-        Err(said) => Err(said),
+        Err(notice) => Err(notice),
     };
     match opened {
         Ok(id) => {
             let path = format!("/try/chat/{id}");
             post.done("chat.begin", id, &path, "").await
         }
-        Err(said) => {
+        Err(notice) => {
             let agents = active_agents(&post, Some(Runtime::Engine)).await?;
-            let body = draw(&post, &agents, &post.fields, Some(&said));
+            let body = draw(&post, &agents, &post.fields, Some(&notice));
             Ok(post.refused(Section::Conversations, title(&post), &body))
         }
     }
@@ -95,13 +95,13 @@ async fn whole(
     let conversations = visitor.services().conversations();
     let found = conversations.get(visitor.caller(), id, false).await?;
     let conversation = found.ok_or_else(Trouble::not_found)?;
-    let said = Stretch::read(visitor, id, Place::NEWEST).await?;
+    let turns = Stretch::read(visitor, id, Place::NEWEST).await?;
     let lang = visitor.lang();
-    let title = tell!(lang, "Chat with {}", "Chat con {}", conversation.agent_name);
+    let title = text!(lang, "Chat with {}", "Chat con {}", conversation.agent_name);
     let body = html! {
-        div #earlier { (said.earlier(lang)) }
-        div role="log" aria-live="polite" { ol.turns #turns { (items(visitor, &said.turns)) } }
-        (message(visitor, &view, said.last(), text, refused))
+        div #earlier { (turns.earlier(lang)) }
+        div role="log" aria-live="polite" { ol.turns #turns { (items(visitor, &turns.turns)) } }
+        (message(visitor, &view, turns.last(), text, refused))
         p { a href={ (PATH) "/conversations/" (id) } { (lang.t("View conversation", "Ver conversación")) } }
     };
     Ok((title, body))
@@ -125,13 +125,13 @@ fn message(
     refused: Option<&Refused>,
 ) -> Markup {
     let lang = visitor.lang();
-    let said = refused.map(|refused| refused.said.as_str());
+    let notice = refused.map(|refused| refused.notice.as_str());
     let id = view.session.conversation_id;
     if !view.session.is_open {
         return html! {
             div #message {
-                (form::refusal(said))
-                @if said.is_none() { p.notice role="status" { (lang.t("This chat has ended.", "Este chat terminó.")) } }
+                (form::refusal(notice))
+                @if notice.is_none() { p.notice role="status" { (lang.t("This chat has ended.", "Este chat terminó.")) } }
                 @if !text.is_empty() { p.said dir="auto" { (text) } }
                 p { a.button href={ (PATH) "/try/chat?agent=" (view.session.agent_id) } { (lang.t("Start another chat", "Iniciar otro chat")) } }
             }
@@ -148,7 +148,7 @@ fn message(
     let label = lang.t("Your message", "Tu mensaje");
     html! {
         div #message data-focus="" {
-            (form::refusal(said))
+            (form::refusal(notice))
             form method="post" action=(path) hx-post=(path) hx-target="#message" hx-swap="outerHTML" hx-disabled-elt="find button" {
                 input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
                 input type="hidden" name="message_id" value=(once);
@@ -190,11 +190,11 @@ pub(super) async fn say(post: Post<Developer>) -> Answer {
     let view = chats.of_member(post.caller(), id).await?;
     if page.has_more {
         // The page is far behind, such as after many messages in another window: the newest turns replace all.
-        let said = Stretch::read(&post, id, Place::NEWEST).await?;
+        let turns = Stretch::read(&post, id, Place::NEWEST).await?;
         return Ok(post.part(&html! {
-            (message(&post, &view, said.last(), text, refused.as_ref()))
-            div #earlier hx-swap-oob="true" { (said.earlier(post.lang())) }
-            ol hx-swap-oob="innerHTML:#turns" { (items(&post, &said.turns)) }
+            (message(&post, &view, turns.last(), text, refused.as_ref()))
+            div #earlier hx-swap-oob="true" { (turns.earlier(post.lang())) }
+            ol hx-swap-oob="innerHTML:#turns" { (items(&post, &turns.turns)) }
         }));
     }
     let turns = page.items;
@@ -207,7 +207,7 @@ pub(super) async fn say(post: Post<Developer>) -> Answer {
 
 /// Why a message has no answer.
 struct Refused {
-    said: String,
+    notice: String,
     /// The message's id if it is to be sent again under the same one: its text is stored already.
     same_id: Option<String>,
 }
@@ -224,13 +224,13 @@ impl Refused {
         if matches!(error, UseCaseError::NotFound) {
             return Err(error.into());
         }
-        let said = told(&error, lang);
+        let known = why(&error, lang);
         let error = ApiError::from(error);
         if error.code().status().is_server_error() {
             error.log("a test chat");
         }
         Ok(Self {
-            said: said.map_or_else(
+            notice: known.map_or_else(
                 || labelled(sentence(&error, lang), &labels(lang)),
                 str::to_owned,
             ),
@@ -249,7 +249,7 @@ const fn labels(lang: Lang) -> [(&'static str, &'static str); 3] {
 }
 
 /// The text for an error of the chat itself.
-const fn told(error: &UseCaseError, lang: Lang) -> Option<&'static str> {
+const fn why(error: &UseCaseError, lang: Lang) -> Option<&'static str> {
     Some(match error {
         UseCaseError::NoReply => lang.t(
             "No model responded. Your message is kept and nothing was charged. Send it again.",
@@ -300,7 +300,7 @@ pub(super) async fn end(post: Post<Developer>) -> Answer {
     let chats = post.services().chats();
     let view = chats.of_member(post.caller(), id).await?;
     chats.end(&view).await?;
-    let said = post.t("The chat has ended.", "El chat terminó.");
+    let notice = post.t("The chat has ended.", "El chat terminó.");
     let path = format!("/conversations/{id}");
-    post.done("chat.end", id, &path, said).await
+    post.done("chat.end", id, &path, notice).await
 }

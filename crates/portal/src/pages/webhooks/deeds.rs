@@ -5,7 +5,7 @@ use offhook_services::store::EndpointStatus;
 
 use super::endpoint::{Form, again, fields_of, refused};
 use super::{SECTION, address_of, labels, secret_once};
-use crate::lang::tell;
+use crate::lang::text;
 use crate::parts::version;
 use crate::trouble::Answer;
 use crate::visit::{Developer, Post};
@@ -23,10 +23,10 @@ pub(super) async fn change(post: Post<Developer>) -> Answer {
     let work = webhooks.update(post.account(), id, &body);
     match version::save(&post, &stored, &labels, work).await? {
         Ok(_) => {
-            let said = post.t("Saved.", "Guardado.");
-            post.done("webhook.update", id, &page_of(id), said).await
+            let message = post.t("Saved.", "Guardado.");
+            post.done("webhook.update", id, &page_of(id), message).await
         }
-        Err(refused) => again(&post, Form::Address, &refused.fields, &refused.said).await,
+        Err(refused) => again(&post, Form::Address, &refused.fields, &refused.message).await,
     }
 }
 
@@ -37,11 +37,11 @@ pub(super) async fn set_status(post: Post<Developer>) -> Answer {
     let body = Json::object([("status", Json::from(status))]);
     let webhooks = post.services().webhooks();
     let view = webhooks.update(post.account(), id, &body).await?;
-    let (action, said) = match view.endpoint.status {
+    let (action, message) = match view.endpoint.status {
         EndpointStatus::Enabled => ("webhook.enable", t.t("Enabled.", "Habilitado.")),
         EndpointStatus::Disabled => ("webhook.disable", t.t("Disabled.", "Deshabilitado.")),
     };
-    post.done(action, id, &page_of(id), said).await
+    post.done(action, id, &page_of(id), message).await
 }
 
 pub(super) async fn rotate(post: Post<Developer>) -> Answer {
@@ -69,9 +69,9 @@ pub(super) async fn test(post: Post<Developer>) -> Answer {
     let webhooks = post.services().webhooks();
     match webhooks.test(post.account(), id, &body).await {
         Ok(delivery) => {
-            let said = post.t("Test event queued.", "Evento de prueba en cola.");
+            let message = post.t("Test event queued.", "Evento de prueba en cola.");
             let path = format!("/webhooks/deliveries/{}", delivery.id);
-            post.done("webhook.test", id, &path, said).await
+            post.done("webhook.test", id, &path, message).await
         }
         Err(error) => refused(&post, Form::Test, error).await,
     }
@@ -83,12 +83,13 @@ pub(super) async fn recover(post: Post<Developer>) -> Answer {
     let webhooks = post.services().webhooks();
     match webhooks.recover(post.account(), id, &body).await {
         Ok(count) => {
-            let said = tell!(
+            let message = text!(
                 post.lang(),
                 "Deliveries to resend: {count}.",
                 "Entregas por reenviar: {count}."
             );
-            post.done("webhook.recover", id, &page_of(id), &said).await
+            post.done("webhook.recover", id, &page_of(id), &message)
+                .await
         }
         Err(error) => refused(&post, Form::Recover, error).await,
     }
@@ -98,6 +99,6 @@ pub(super) async fn delete(post: Post<Developer>) -> Answer {
     let id = post.id("id")?;
     let webhooks = post.services().webhooks();
     webhooks.delete(post.account(), id).await?;
-    let said = post.t("Endpoint deleted.", "Punto de conexión eliminado.");
-    post.done("webhook.delete", id, "/webhooks", said).await
+    let message = post.t("Endpoint deleted.", "Punto de conexión eliminado.");
+    post.done("webhook.delete", id, "/webhooks", message).await
 }

@@ -27,12 +27,12 @@ pub(super) async fn endpoints(visitor: &Visitor) -> Result<Vec<EndpointView>> {
 pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
     let endpoints = endpoints(&visit).await?;
-    let (page, said) = filtered(&visit).await?;
+    let (page, message) = filtered(&visit).await?;
     let is_filtered = ["status", "type", "endpoint", "from", "to"]
         .iter()
         .any(|name| visit.query().get(name).is_some());
     let body = html! {
-        (form::refusal(said))
+        (form::refusal(message))
         (filters(&visit, &endpoints))
         @if !page.items.is_empty() {
             (table(&visit, &page.items, &endpoints))
@@ -61,10 +61,10 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
 /// The page that the query asks for. Invalid filters are left out and reported.
 async fn filtered(visit: &Visit<Viewer>) -> Result<(Page<Delivery>, Option<&'static str>)> {
     let (t, query) = (visit.lang(), visit.query());
-    let mut said = None;
+    let mut message = None;
     let state = query.get("status").map(str::parse::<DeliveryState>);
     let state = state.transpose().unwrap_or_else(|_| {
-        said = Some(t.t(
+        message = Some(t.t(
             "Unknown status. The list shows all deliveries.",
             "Ese estado no existe. La lista muestra todas las entregas.",
         ));
@@ -72,7 +72,7 @@ async fn filtered(visit: &Visit<Viewer>) -> Result<(Page<Delivery>, Option<&'sta
     });
     let kind = query.get("type").map(str::parse::<EventType>);
     let kind = kind.transpose().unwrap_or_else(|_| {
-        said = Some(t.t(
+        message = Some(t.t(
             "Unknown event type. The list shows all deliveries.",
             "Ese tipo de evento no existe. La lista muestra todas las entregas.",
         ));
@@ -84,7 +84,7 @@ async fn filtered(visit: &Visit<Viewer>) -> Result<(Page<Delivery>, Option<&'sta
         let endpoint = endpoint.parse().map_err(|_| Trouble::not_found())?;
         let filter = EndpointDeliveryFilter { state, kind };
         let page = webhooks.deliveries_to(visit.account(), endpoint, filter, page);
-        return Ok((page.await?, said));
+        return Ok((page.await?, message));
     }
     let ((since, until), wrong) = period::read(visit);
     let filter = DeliveryFilter {
@@ -95,7 +95,7 @@ async fn filtered(visit: &Visit<Viewer>) -> Result<(Page<Delivery>, Option<&'sta
         until,
     };
     let page = webhooks.deliveries(visit.account(), filter, page).await?;
-    Ok((page, wrong.or(said)))
+    Ok((page, wrong.or(message)))
 }
 
 fn filters(visitor: &Visitor, endpoints: &[EndpointView]) -> Markup {

@@ -11,7 +11,7 @@ use offhook_services::store::{
 use super::deliveries::endpoints;
 use super::{SECTION, wording};
 use crate::PATH;
-use crate::lang::tell;
+use crate::lang::text;
 use crate::parts::{form, list, words};
 use crate::trouble::{Answer, Result};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -30,7 +30,7 @@ fn title(visitor: &Visitor) -> &'static str {
 }
 
 /// The page; `said` is why it was not resent.
-async fn draw(visitor: &Visitor, said: Option<&str>) -> Result<Markup> {
+async fn draw(visitor: &Visitor, message: Option<&str>) -> Result<Markup> {
     let t = visitor.lang();
     let story = story(visitor).await?;
     let endpoints = endpoints(visitor).await?;
@@ -38,7 +38,7 @@ async fn draw(visitor: &Visitor, said: Option<&str>) -> Result<Markup> {
         .iter()
         .find(|view| view.endpoint.id == story.delivery.endpoint_id);
     Ok(html! {
-        (form::refusal(said))
+        (form::refusal(message))
         (progress_part(visitor, &story))
         h2 { (t.t("Sent to", "Enviado a")) }
         p {
@@ -126,7 +126,7 @@ fn facts(visitor: &Visitor, delivery: &Delivery) -> Markup {
             (list::fact(t.t("Event type", "Tipo de evento"), html! { code { (delivery.kind) } }))
             (list::fact(t.t("Event ID", "ID del evento"), html! { code { (delivery.event_id) } }))
             (list::fact(t.t("Occurred", "Ocurrió"), words::when(delivery.created_at)))
-            (list::fact(t.t("Scheduled attempts", "Intentos programados"), tell!(t, "{} of 4", "{} de 4", delivery.attempts_count)))
+            (list::fact(t.t("Scheduled attempts", "Intentos programados"), text!(t, "{} of 4", "{} de 4", delivery.attempts_count)))
             (list::fact(t.t("Next attempt", "Próximo intento"), words::when_if(delivery.next_attempt_at)))
         }
     }
@@ -152,7 +152,7 @@ fn attempt_card(visitor: &Visitor, attempt: &Attempt) -> Markup {
     let t = visitor.lang();
     let name = match attempt.number {
         0 => t.t("Manual", "Manual").to_owned(),
-        number => tell!(t, "Attempt {number}", "Intento {number}"),
+        number => text!(t, "Attempt {number}", "Intento {number}"),
     };
     let dash = || html! { span.none { "–" } };
     html! {
@@ -206,13 +206,13 @@ pub(super) async fn redeliver(post: Post<Developer>) -> Answer {
     let delivery = match webhooks.redeliver(post.account(), id).await {
         Ok(delivery) => delivery,
         Err(error) => {
-            let said = post.told(error, &[])?;
-            let body = draw(&post, Some(&said)).await?;
+            let message = post.message_of(error, &[])?;
+            let body = draw(&post, Some(&message)).await?;
             return Ok(post.refused(SECTION, title(&post), &body));
         }
     };
-    let said = post.t("Attempt queued.", "Intento en cola.");
+    let message = post.t("Attempt queued.", "Intento en cola.");
     let (sent, asked) = (delivery.id, asked.micros());
     let path = format!("/webhooks/deliveries/{sent}?asked={asked}");
-    post.done("webhook.redeliver", id, &path, said).await
+    post.done("webhook.redeliver", id, &path, message).await
 }

@@ -59,7 +59,7 @@ impl<'a> Looked<'a> {
     fn refusal(&self, form: Form) -> Markup {
         let refused = self.refused.as_ref();
         let refused = refused.filter(|refused| refused.form == form);
-        form::refusal(refused.map(|refused| refused.said))
+        form::refusal(refused.map(|refused| refused.message))
     }
 
     fn path(&self, tail: &str) -> String {
@@ -71,7 +71,7 @@ impl<'a> Looked<'a> {
 struct Refused<'a> {
     form: Form,
     fields: &'a Fields,
-    said: &'a str,
+    message: &'a str,
 }
 
 /// A form of the page.
@@ -102,7 +102,7 @@ fn draw(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let refused = looked.refused.as_ref();
     let homeless = refused.filter(|refused| !looked.has(refused.form));
     html! {
-        (form::refusal(homeless.map(|refused| refused.said)))
+        (form::refusal(homeless.map(|refused| refused.message)))
         p.lead.url { (endpoint.url) }
         (facts(visitor, looked))
         h2 { (t.t("Recent deliveries", "Entregas recientes")) }
@@ -282,8 +282,8 @@ fn recover_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
 
 /// The page with a refused form and its input.
 pub(super) async fn refused(post: &Post<Developer>, form: Form, error: UseCaseError) -> Answer {
-    let said = post.told(error, &super::labels(post.lang()))?;
-    again(post, form, &post.fields, &said).await
+    let message = post.message_of(error, &super::labels(post.lang()))?;
+    again(post, form, &post.fields, &message).await
 }
 
 /// The page with these fields in a form, and why they were refused.
@@ -291,9 +291,13 @@ pub(super) async fn again(
     post: &Post<Developer>,
     form: Form,
     fields: &Fields,
-    said: &str,
+    message: &str,
 ) -> Answer {
-    let refused = Refused { form, fields, said };
+    let refused = Refused {
+        form,
+        fields,
+        message,
+    };
     let looked = Looked::at(post, Some(refused)).await?;
     Ok(post.refused(SECTION, title(post), &draw(post, &looked)))
 }

@@ -63,7 +63,7 @@ pub(super) async fn follow(
         unknown_since: None,
         mark: None,
         reported_as: None,
-        told: Vec::new(),
+        reported: Vec::new(),
         following,
     };
     let end = {
@@ -126,7 +126,7 @@ struct Followed<'a> {
     /// The provider's id of the call from a report, while a look-up by our reference does not return it.
     reported_as: Option<String>,
     /// The turns that the provider returned last.
-    told: Vec<Turn>,
+    reported: Vec<Turn>,
     following: Following,
 }
 
@@ -188,7 +188,7 @@ impl Followed<'_> {
                     wait = self.pace.soonest;
                     if let Some(end) = self.unknown().await {
                         // The provider may have told the end before it forgot the call.
-                        let end = over.map_or(end, |(_, told)| told);
+                        let end = over.map_or(end, |(_, reported)| reported);
                         return Some(self.reported(end).await);
                     }
                 }
@@ -332,8 +332,8 @@ impl Followed<'_> {
             record.turn(turn.clone()).await.ok()?;
             written.push((turn.role, turn.text.clone()));
         }
-        self.told = progress.turns;
-        let last = self.told.last().map(|turn| turn.started_at);
+        self.reported = progress.turns;
+        let last = self.reported.last().map(|turn| turn.started_at);
         self.last_sign = last.or(self.last_sign).or(self.answered_at);
         if progress.end.is_some() {
             // The final word of the provider, which the charge is based on.
@@ -344,12 +344,12 @@ impl Followed<'_> {
 
     /// Replaces the transcript by the provider's last version, if that differs from what was written live.
     async fn write_last_word(&self) -> Result<Fenced> {
-        let told = self.told.iter().map(|turn| (turn.role, &turn.text));
+        let reported = self.reported.iter().map(|turn| (turn.role, &turn.text));
         let written = self.following.written.iter();
-        if self.told.is_empty() || told.eq(written.map(|(role, text)| (*role, text))) {
+        if self.reported.is_empty() || reported.eq(written.map(|(role, text)| (*role, text))) {
             return Ok(Fenced::Done);
         }
-        let turns = self.told.iter().cloned();
+        let turns = self.reported.iter().cloned();
         let turns: Vec<NewTurn> = turns.map(|turn| stored(turn, None)).collect();
         let (store, id) = (&self.runner.store, self.call.id);
         let replaced = retried(|| store.replace_turns(id, self.claim, turns.clone())).await?;

@@ -44,12 +44,12 @@ pub(crate) struct Fault {
     pub(crate) place: String,
     /// The keyword's place in the schema.
     pub(crate) rule: String,
-    said: String,
+    message: String,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.said)
+        f.write_str(&self.message)
     }
 }
 
@@ -105,8 +105,8 @@ impl Rules {
                 ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference))
                     if target(&self.schema, reference).is_none() =>
                 {
-                    let said = format_args!("{value} leads nowhere");
-                    return Err(Fault::of(&path, &path, said));
+                    let message = format_args!("{value} leads nowhere");
+                    return Err(Fault::of(&path, &path, message));
                 }
                 _ => self.read(value, most, &path)?,
             }
@@ -119,8 +119,8 @@ impl Rules {
             .size_limit(most)
             .build();
         let compiled = compiled.map_err(|_| {
-            let said = format_args!("{pattern:?} is no pattern that can be used");
-            Fault::of(path, path, said)
+            let message = format_args!("{pattern:?} is no pattern that can be used");
+            Fault::of(path, path, message)
         })?;
         self.patterns.insert(pattern.to_owned(), compiled);
         Ok(())
@@ -130,7 +130,7 @@ impl Rules {
     pub(super) fn faults(&self, value: &Value, most: usize) -> Vec<Fault> {
         let mut faults = Faults::of(most);
         self.look(&self.schema, value, At::ROOT, &mut faults);
-        faults.told
+        faults.found
     }
 
     /// The members that the schema mentions, if the object is valid.
@@ -161,7 +161,7 @@ impl Rules {
     ) -> Seen<'v> {
         let mut seen = Seen::default();
         if *schema == Value::Bool(false) {
-            faults.tell(at, format_args!("{} is not allowed", Shown(value)));
+            faults.add(at, format_args!("{} is not allowed", Shown(value)));
         }
         let Value::Object(members) = schema else {
             return seen;
@@ -268,15 +268,15 @@ impl<'a> Keyword<'a> {
                 if !kinds.iter().any(|kind| is_of(kind, value)) {
                     let kinds: Vec<_> = kinds.iter().map(ToString::to_string).collect();
                     let kinds = kinds.join(" or ");
-                    faults.tell(at, format_args!("{shown} is not of type {kinds}"));
+                    faults.add(at, format_args!("{shown} is not of type {kinds}"));
                 }
             }
             "enum" if !self.listed().any(|one| same(one, value)) => {
                 let listed = Shown(self.rule);
-                faults.tell(at, format_args!("{shown} is not one of {listed}"));
+                faults.add(at, format_args!("{shown} is not one of {listed}"));
             }
             "const" if !same(self.rule, value) => {
-                faults.tell(at, format_args!("{} was expected", Shown(self.rule)));
+                faults.add(at, format_args!("{} was expected", Shown(self.rule)));
             }
             "allOf" => {
                 for (number, schema) in self.listed().enumerate() {
@@ -286,7 +286,7 @@ impl<'a> Keyword<'a> {
             "anyOf" => {
                 let mut fitting = self.listed().filter_map(|one| rules.fits(one, value));
                 match fitting.next() {
-                    None => faults.tell(at, format_args!("{shown} fits none of these schemas")),
+                    None => faults.add(at, format_args!("{shown} fits none of these schemas")),
                     Some(first) => seen.add(first),
                 }
                 if rules.is_tracking {
@@ -298,13 +298,13 @@ impl<'a> Keyword<'a> {
                 match (fitting.next(), fitting.next()) {
                     (Some(one), None) => seen.add(one),
                     (None, _) => {
-                        faults.tell(at, format_args!("{shown} fits none of these schemas"));
+                        faults.add(at, format_args!("{shown} fits none of these schemas"));
                     }
-                    _ => faults.tell(at, format_args!("{shown} fits more than one schema")),
+                    _ => faults.add(at, format_args!("{shown} fits more than one schema")),
                 }
             }
             "not" if rules.fits(self.rule, value).is_some() => {
-                faults.tell(at, format_args!("{shown} fits what is excluded"));
+                faults.add(at, format_args!("{shown} fits what is excluded"));
             }
             "if" => {
                 let fits = rules.fits(self.rule, value);
@@ -386,13 +386,13 @@ impl<'a> Keyword<'a> {
                 }
             }
             "minProperties" if self.limit(self.name) > Some(object.len()) => {
-                faults.tell(
+                faults.add(
                     at,
                     format_args!("{shown} has fewer than {} properties", self.rule),
                 );
             }
             "maxProperties" if self.limit(self.name) < Some(object.len()) => {
-                faults.tell(
+                faults.add(
                     at,
                     format_args!("{shown} has more than {} properties", self.rule),
                 );
@@ -406,8 +406,8 @@ impl<'a> Keyword<'a> {
         if *self.rule == Value::Bool(false) && !others.is_empty() {
             let names: Vec<&str> = others.iter().map(|(name, _)| name.as_str()).collect();
             let names = Value::from(names);
-            let said = format_args!("no other properties are allowed: {}", Shown(&names));
-            return faults.tell(self.at, said);
+            let message = format_args!("no other properties are allowed: {}", Shown(&names));
+            return faults.add(self.at, message);
         }
         for (name, inner) in others {
             self.inside(self.rule, inner, name, faults);
@@ -417,7 +417,7 @@ impl<'a> Keyword<'a> {
     fn required(&self, names: &Value, object: &Map<String, Value>, faults: &mut Faults) {
         for name in names.as_array().into_iter().flatten() {
             if name.as_str().is_some_and(|name| !object.contains_key(name)) {
-                faults.tell(self.at, format_args!("{name} is a required property"));
+                faults.add(self.at, format_args!("{name} is a required property"));
             }
         }
     }
@@ -448,24 +448,24 @@ impl<'a> Keyword<'a> {
                 let fitting = (0..array.len()).filter(|number| fits(&array[*number]));
                 let fitting: Vec<usize> = fitting.collect();
                 if fitting.len() < self.limit("minContains").unwrap_or(1) {
-                    faults.tell(at, format_args!("{shown} contains too few that fit"));
+                    faults.add(at, format_args!("{shown} contains too few that fit"));
                 }
                 if self
                     .limit("maxContains")
                     .is_some_and(|most| fitting.len() > most)
                 {
-                    faults.tell(at, format_args!("{shown} contains too many that fit"));
+                    faults.add(at, format_args!("{shown} contains too many that fit"));
                 }
                 return seen.items.extend(fitting);
             }
             "minItems" if self.limit(self.name) > Some(array.len()) => {
-                return faults.tell(
+                return faults.add(
                     at,
                     format_args!("{shown} has fewer than {} items", self.rule),
                 );
             }
             "maxItems" if self.limit(self.name) < Some(array.len()) => {
-                return faults.tell(
+                return faults.add(
                     at,
                     format_args!("{shown} has more than {} items", self.rule),
                 );
@@ -473,7 +473,7 @@ impl<'a> Keyword<'a> {
             "uniqueItems" if *self.rule == Value::Bool(true) => {
                 let distinct: HashSet<String> = array.iter().map(key).collect();
                 if distinct.len() < array.len() {
-                    faults.tell(at, format_args!("{shown} has an item twice"));
+                    faults.add(at, format_args!("{shown} has an item twice"));
                 }
                 return;
             }
@@ -491,20 +491,20 @@ impl<'a> Keyword<'a> {
         let (at, rule, shown) = (self.at, self.rule, Shown(value));
         match self.name {
             "minLength" if self.limit(self.name) > Some(text.chars().count()) => {
-                faults.tell(
+                faults.add(
                     at,
                     format_args!("{shown} is shorter than {rule} characters"),
                 );
             }
             "maxLength" if self.limit(self.name) < Some(text.chars().count()) => {
-                faults.tell(at, format_args!("{shown} is longer than {rule} characters"));
+                faults.add(at, format_args!("{shown} is longer than {rule} characters"));
             }
             "pattern"
                 if !rule
                     .as_str()
                     .is_some_and(|rule| self.rules.matches(rule, text)) =>
             {
-                faults.tell(at, format_args!("{shown} does not match {rule}"));
+                faults.add(at, format_args!("{shown} does not match {rule}"));
             }
             _ => {}
         }
@@ -517,7 +517,7 @@ impl<'a> Keyword<'a> {
         // As in draft 4.
         let is_exclusive = |keyword| self.members.get(keyword) == Some(&Value::Bool(true));
         let order = order(number, limit);
-        let said = match self.name {
+        let message = match self.name {
             "minimum" if order == Ordering::Less => "less than",
             "maximum" if order == Ordering::Greater => "greater than",
             "exclusiveMinimum" if order != Ordering::Greater => "not greater than",
@@ -527,7 +527,7 @@ impl<'a> Keyword<'a> {
             "multipleOf" if !is_multiple(number, limit) => "not a multiple of",
             _ => return,
         };
-        faults.tell(self.at, format_args!("{number} is {said} {limit}"));
+        faults.add(self.at, format_args!("{number} is {message} {limit}"));
     }
 }
 
@@ -577,18 +577,18 @@ impl At<'_> {
 }
 
 impl Fault {
-    fn of(place: &Path<'_>, rule: &Path<'_>, said: fmt::Arguments<'_>) -> Self {
+    fn of(place: &Path<'_>, rule: &Path<'_>, message: fmt::Arguments<'_>) -> Self {
         Self {
             place: place.to_string(),
             rule: rule.to_string(),
-            said: said.to_string(),
+            message: message.to_string(),
         }
     }
 }
 
 /// The violations found. With no room for one, only its existence is recorded.
 struct Faults {
-    told: Vec<Fault>,
+    found: Vec<Fault>,
     most: usize,
     any: bool,
 }
@@ -596,20 +596,20 @@ struct Faults {
 impl Faults {
     const fn of(most: usize) -> Self {
         Self {
-            told: Vec::new(),
+            found: Vec::new(),
             most,
             any: false,
         }
     }
 
     const fn are_enough(&self) -> bool {
-        self.any && self.told.len() >= self.most
+        self.any && self.found.len() >= self.most
     }
 
-    fn tell(&mut self, at: At<'_>, said: fmt::Arguments<'_>) {
+    fn add(&mut self, at: At<'_>, message: fmt::Arguments<'_>) {
         self.any = true;
-        if self.told.len() < self.most {
-            self.told.push(Fault::of(at.place, at.rule, said));
+        if self.found.len() < self.most {
+            self.found.push(Fault::of(at.place, at.rule, message));
         }
     }
 }
@@ -915,13 +915,13 @@ mod tests {
         }));
         let value = json!({"a/b": [1, "x".repeat(400), "y", "z"]});
         let faults = rules.faults(&value, 3);
-        let told = faults
+        let found = faults
             .iter()
             .map(|fault| (fault.place.as_str(), fault.rule.as_str()));
-        let told: Vec<_> = told.collect();
+        let found: Vec<_> = found.collect();
         let rule = "/properties/a~1b/items/$ref/type";
         assert_eq!(
-            told,
+            found,
             [("/a~1b/1", rule), ("/a~1b/2", rule), ("/a~1b/3", rule)]
         );
         assert_eq!(faults[1].to_string(), "\"y\" is not of type \"integer\"");

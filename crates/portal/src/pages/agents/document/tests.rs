@@ -33,14 +33,14 @@ fn rich() -> Json {
 #[test]
 fn a_form_that_nobody_changed_changes_nothing() {
     for config in [rich(), AgentConfig::new("en").to_json()] {
-        let said = document(&fields_of(&config)).unwrap();
-        let patched = config.clone().merge_patch(&patch(&config, &said));
+        let message = document(&fields_of(&config)).unwrap();
+        let patched = config.clone().merge_patch(&patch(&config, &message));
         let read = |json: &Json| AgentConfig::from_json(json, "config", "en").unwrap();
         assert_eq!(read(&patched), read(&config));
     }
     let config = rich();
-    let said = document(&fields_of(&config)).unwrap();
-    assert_eq!(patch(&config, &said).to_compact(), "{}");
+    let message = document(&fields_of(&config)).unwrap();
+    assert_eq!(patch(&config, &message).to_compact(), "{}");
 }
 
 #[test]
@@ -55,11 +55,11 @@ fn what_is_cleared_is_null_and_what_is_gone_is_too() {
 fn empty_rows_are_no_rows_and_a_name_twice_is_refused() {
     let body = b"dynamic_variables[0].name=&dynamic_variables[0].default=&dynamic_variables[1].name=a\
                  &dynamic_variables[1].default=1&dynamic_variables[2].name=&dynamic_variables[2].default=";
-    let said = document(&Fields::parse(body)).unwrap();
-    let variables = at(&said, VARIABLES.0).unwrap().to_compact();
+    let message = document(&Fields::parse(body)).unwrap();
+    let variables = at(&message, VARIABLES.0).unwrap().to_compact();
     assert_eq!(variables, r#"{"a":{"default":1}}"#);
     let body = b"dynamic_variables[0].name=a&dynamic_variables[1].name=a";
     let refused = document(&Fields::parse(body)).unwrap_err();
-    let said = "`config.dynamic_variables.a`: appears more than once";
-    assert_eq!(refused.to_string(), said);
+    let message = "`config.dynamic_variables.a`: appears more than once";
+    assert_eq!(refused.to_string(), message);
 }
