@@ -60,6 +60,8 @@ impl Extractor for ChildExtractor {
             .arg(COMMAND)
             .arg(format.extension())
             .env_clear()
+            // Else the allocator takes more address space at once than the child may have, and hands that out.
+            .env("MIMALLOC_DISALLOW_ARENA_ALLOC", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
