@@ -253,8 +253,10 @@ both! {
         ];
         assert_eq!(hops, all);
         for (hop, state, sentence) in &found {
-            // Test servers run without fsync, and the doctor reports it.
+            // Test servers run without fsync, and the doctor reports it. The machine's disk may be
+            // nearly full.
             let good = state == "ok"
+                || (hop == "disk" && state == "warning" && sentence.contains("make room"))
                 || (hop == "database" && sentence.contains("`fsync` is off"))
                 || (hop == "carrier" && state == "warning" && sentence.contains("nobody's phone rings"));
             assert!(good, "{hop} {state}: {sentence}");
