@@ -153,6 +153,10 @@ readers! {
     Optional -> Option<T>, false, true, |form, fields, name| {
         Ok(None), Ok(None), form.read(fields, name).map(Some)
     };
+    /// A member that must be there, and may be null.
+    Nullable -> Option<T>, true, true, |form, fields, name| {
+        Err(fields.fault(name, Fault::RequiredOrNull)), Ok(None), form.read(fields, name).map(Some)
+    };
     /// A member that a change may leave out, and that cannot be null.
     Change -> Option<T>, false, false, |form, fields, name| {
         Ok(None), Err(fields.fault(name, Fault::Null)), form.read(fields, name).map(Some)

@@ -1,9 +1,9 @@
 //! Agents: drafts, versions and publishing.
 
+mod bodies;
 mod check;
 mod first;
 mod judge;
-mod patch;
 mod publish;
 mod speech;
 mod versions;
@@ -11,7 +11,8 @@ mod versions;
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
-use offhook_domain::json::{FieldError, Fields, Json};
+use offhook_domain::body::Body as _;
+use offhook_domain::json::{FieldError, Json};
 use offhook_domain::{
     AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, JsonError, Runtime,
 };
@@ -22,8 +23,7 @@ use crate::error::{Result, UseCaseError};
 use crate::refusal::{Remedy, VersionField};
 use crate::{Context, Page, PageRequest, Providers, Refusal, Voices};
 
-use patch::{AgentPatch, language, name};
-
+pub use bodies::{CreateAgent, UpdateAgent};
 pub use publish::PublishAgent;
 pub use versions::AgentVersionView;
 
@@ -94,14 +94,13 @@ impl Agents {
     /// Creates an engine agent as a draft: `{name, language, config?}`. Ignores the `version` of a copied
     /// configuration.
     pub async fn create(&self, account: AccountId, body: &Json) -> Result<AgentView> {
-        let mut fields = Fields::of(body, "")?;
-        let name = name(fields.required_string("name", 1..=120)?, &fields)?.to_owned();
-        let language = language(fields.required_string("language", 1..=35)?, &fields)?.to_owned();
-        let config = match fields.present("config") {
-            Some(config) => Some(ConfigWrite::from_json(config, "config", &language)?),
-            None => None,
-        };
-        fields.finish()?;
+        let CreateAgent {
+            name,
+            language,
+            config,
+        } = CreateAgent::of(body, &())?;
+        let config = config.map(|config| ConfigWrite::from_json(&config, "config", &language));
+        let config = config.transpose()?;
         if let Some(write) = &config {
             self.providers.check_config(&write.config)?;
             self.ctx.tools_of(account, &write.config).await??;
@@ -141,7 +140,7 @@ impl Agents {
     /// Changes an agent: `{name?, language?, status?, config?, expected_version?}`. `config` is merged (RFC 7396) into
     /// the head; if that changes it, the next version is saved.
     pub async fn update(&self, account: AccountId, id: AgentId, body: &Json) -> Result<AgentView> {
-        let patch = AgentPatch::read(body)?;
+        let patch = UpdateAgent::read_from(body)?;
         for _ in 0..TRIES {
             let found = self.ctx.store.agent_with_config(account, id, None).await?;
             let (agent, stored) = found.ok_or(UseCaseError::NotFound)?;
@@ -179,7 +178,7 @@ impl Agents {
         &self,
         agent: &Agent,
         stored: Option<&str>,
-        patch: &AgentPatch<'_>,
+        patch: &UpdateAgent,
     ) -> Result<AgentChange> {
         if agent.runtime == Runtime::Legacy && !patch.is_name_alone() {
             return Err(UseCaseError::UnsupportedRuntime(Refusal::LegacyChange));
@@ -206,9 +205,9 @@ impl Agents {
         let (config, language) = self.configured(agent, head, patch)?;
         Ok(AgentChange {
             head_version: agent.head_version,
-            name: (patch.name)
+            name: (patch.name.clone())
                 .filter(|name| *name != agent.name)
-                .map(|name| (name.to_owned(), fold(name))),
+                .map(|name| (name.clone(), fold(&name))),
             language: language.filter(|language| *language != agent.language),
             status,
             config,
@@ -221,9 +220,9 @@ impl Agents {
         &self,
         agent: &Agent,
         head: Option<AgentConfig>,
-        patch: &AgentPatch<'_>,
+        patch: &UpdateAgent,
     ) -> Result<(Option<String>, Option<String>)> {
-        let mut language = patch.language.map(str::to_owned);
+        let mut language = patch.language.clone();
         if head.is_none() && patch.config.is_none() {
             return Ok((None, language));
         }
@@ -233,7 +232,7 @@ impl Agents {
         if let Some(language) = &language {
             config.language.clone_from(language);
         }
-        if let Some(change) = patch.config {
+        if let Some(change) = &patch.config {
             let write = AgentConfig::merge(&config, change, "config")?;
             if let Some(version) = write.version
                 && version != i64::from(agent.head_version)

@@ -10,8 +10,9 @@ mod judge;
 use offhook_boxed::boxed;
 use std::sync::Arc;
 
+use offhook_domain::body::{Body as _, Nullable, Own};
 use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp};
+use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp, body};
 use offhook_storage::{Agent, AnalysisSchema, StoreError};
 
 use crate::error::{Result, UseCaseError};
@@ -27,6 +28,14 @@ pub struct AnalysisSchemaView {
     pub schema: Option<Json>,
     /// When the schema was set or cleared; `None` if it never was.
     pub updated_at: Option<Timestamp>,
+}
+
+body! {
+    /// `PUT /v1/agents/{id}/analysis-schema`.
+    #[derive(Debug)]
+    pub SetAnalysisSchema {
+        schema: Option<String>, Nullable(Own(definition)), "A JSON Schema whose top level is an object: local `$ref` only, at most 32 levels deep and 64 KiB of compact JSON. Null clears it.";
+    }
 }
 
 #[derive(Clone)]
@@ -82,19 +91,16 @@ fn view(stored: AnalysisSchema) -> Result<AnalysisSchemaView> {
 
 /// The schema in a body as compact text; `None` to clear it.
 fn read(body: &Json) -> Result<Option<String>, FieldError> {
-    let mut fields = Fields::of(body, "")?;
-    let given = fields.take("schema");
-    let given = given.ok_or_else(|| fields.fault("schema", Fault::RequiredOrNull))?;
-    let definition = match given {
-        Json::Null => None,
-        Json::Object(_) => {
-            check(given).map_err(|fault| fields.fault("schema", fault))?;
-            Some(given.to_compact())
-        }
-        _ => return Err(fields.fault("schema", Fault::SchemaOrNull)),
-    };
-    fields.finish()?;
-    Ok(definition)
+    Ok(SetAnalysisSchema::of(body, &())?.schema)
+}
+
+fn definition(fields: &mut Fields<'_>, name: &str) -> Result<String, FieldError> {
+    let given = fields.required(name)?;
+    if !matches!(given, Json::Object(_)) {
+        return Err(fields.fault(name, Fault::SchemaOrNull));
+    }
+    check(given).map_err(|fault| fields.fault(name, fault))?;
+    Ok(given.to_compact())
 }
 
 fn check(given: &Json) -> Result<(), Fault> {

@@ -17,9 +17,10 @@ use offhook_storage::{
     StoredAnswer, Tx, mint,
 };
 
-use crate::calls::{no_number, replay};
+use crate::calls::no_number;
 use crate::digest::sha256;
 use crate::error::{Result, UseCaseError};
+use crate::idempotency::replay;
 use crate::transact::transact;
 use crate::{Caller, Context, Page, PageRequest, PlacedReply, Providers, Refusal};
 

@@ -32,7 +32,7 @@ use crate::uploads::Uploads;
 use crate::{Context, Page, PageRequest, Refusal};
 
 pub(crate) use agent::{SEARCH, with_knowledge};
-pub use content::{DocumentFile, NewContent};
+pub use content::{CreateDocument, DocumentFile, NewContent};
 pub use document_worker::DocumentWorker;
 pub use folders::{CreateFolder, UpdateFolder};
 pub(crate) use meaning::Meaning;

@@ -24,6 +24,7 @@ mod events;
 mod feed;
 mod figures;
 mod health;
+mod idempotency;
 mod inbound;
 mod integrations;
 mod jobs;
@@ -69,10 +70,15 @@ mod workers;
 
 /// The bodies of requests, as they are defined beside their use cases.
 pub mod bodies {
-    pub use crate::agents::PublishAgent;
-    pub use crate::knowledge::{CreateFolder, SearchKnowledge, UpdateDocument, UpdateFolder};
+    pub use crate::agents::{CreateAgent, PublishAgent, UpdateAgent};
+    pub use crate::analyses::SetAnalysisSchema;
+    pub use crate::calls::CallRequest;
+    pub use crate::knowledge::{
+        CreateDocument, CreateFolder, SearchKnowledge, UpdateDocument, UpdateFolder,
+    };
     pub use crate::numbers::{CreatePhoneNumber, UpdatePhoneNumber};
     pub use crate::webhooks::{CreateWebhook, Recover, RotateSecret, TestWebhook, UpdateWebhook};
+    pub use crate::widgets::SetWidget;
 }
 
 pub use accounts::Accounts;
@@ -82,7 +88,7 @@ pub use assembly::{Services, ServicesConfig};
 pub use batches::{BatchBody, Batches, CsvRows, PrintBatch, RECIPIENTS_AT_MOST};
 pub use billing::{Billing, USAGE_DAYS};
 pub use caller::Caller;
-pub use calls::{CallSettings, Calls, Looks, PlaceCall, PlacedReply};
+pub use calls::{CallSettings, Calls, Looks, PlaceCall};
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice, price, priced};
 pub use chats::{Answering, ChatEvent, ChatReply, ChatTranscript, Chats, OpenedChat, WidgetDoor};
 pub use clock::{SharedClock, SystemClock};
@@ -92,6 +98,7 @@ pub use conversations::{Conversations, SoFar};
 pub use credentials::{CredentialFault, Credentials};
 pub use error::{InputError, SecretFault, UseCaseError};
 pub use health::Health;
+pub use idempotency::PlacedReply;
 pub use inbound::{Inbound, InboundCall};
 pub use integrations::{Begun, ConnectError, ConsentAnswer, Integration, Integrations, Renewals};
 pub use jobs::{Jobs, Phase};

@@ -6,8 +6,9 @@ use offhook_boxed::boxed;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use offhook_domain::body::{Body as _, Flag, Integer, Optional, Or, Own, Required};
 use offhook_domain::json::{Fault, FieldError, Fields, Json, item_path};
-use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime};
+use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, body};
 use offhook_storage::{Agent, WidgetSettings};
 use reqwest::Url;
 
@@ -24,6 +25,17 @@ const ORIGIN_CHARS: usize = 270;
 /// The default and the highest number of sessions per minute of a widget.
 const SESSIONS_PER_MINUTE: i64 = 10;
 const MOST_SESSIONS_PER_MINUTE: i64 = 600;
+
+body! {
+    /// `PUT /v1/agents/{id}/widget`.
+    #[derive(Debug)]
+    pub SetWidget {
+        enabled: bool, Required(Flag), "Whether pages may talk to the agent.";
+        allowed_origins: Vec<String>, Or(Own(origins), Vec::new()), "Origins of the pages that may use the widget, exactly as browsers send them: `https://host[:port]`, or `http://` for localhost. At least one while the widget is enabled.";
+        max_sessions_per_minute: Option<i64>, Optional(Integer(1..=MOST_SESSIONS_PER_MINUTE)), "Sessions that may start per minute, 1 to 600 (default 10).";
+        daily_credit_cap: Option<i64>, Optional(Integer(0..=1_000_000_000)), "Credits that the widget's sessions may reserve and spend per UTC day; null: no limit besides the wallet.";
+    }
+}
 
 #[derive(Clone)]
 pub struct Widgets(pub(crate) Arc<Context>);
@@ -78,32 +90,31 @@ fn check(agent: &Agent, enabled: bool) -> Result<()> {
 }
 
 fn read(body: &Json) -> Result<WidgetSettings, FieldError> {
-    let mut fields = Fields::of(body, "")?;
-    let enabled = fields.optional_bool("enabled")?;
-    let enabled = enabled.ok_or_else(|| fields.fault("enabled", Fault::Required))?;
-    let listed = fields.optional_array("allowed_origins", 0..=MAX_ORIGINS)?;
+    let set = SetWidget::of(body, &())?;
+    if set.enabled && set.allowed_origins.is_empty() {
+        return Err(FieldError::new("allowed_origins", Fault::NoOrigin));
+    }
+    let per_minute = set.max_sessions_per_minute;
+    Ok(WidgetSettings {
+        enabled: set.enabled,
+        origins: set.allowed_origins,
+        max_sessions_per_minute: small(per_minute.unwrap_or(SESSIONS_PER_MINUTE)),
+        daily_credit_cap: set.daily_credit_cap,
+    })
+}
+
+fn origins(fields: &mut Fields<'_>, name: &str) -> Result<Vec<String>, FieldError> {
+    let listed = fields.optional_array(name, 0..=MAX_ORIGINS)?;
     let mut origins: Vec<String> = Vec::new();
     for (at, item) in listed.unwrap_or_default().iter().enumerate() {
-        let path = item_path("allowed_origins", at);
+        let path = item_path(name, at);
         let origin = origin(item).map_err(|fault| FieldError::new(&path, fault))?;
         if origins.contains(&origin) {
             return Err(FieldError::new(&path, Fault::ThereTwice));
         }
         origins.push(origin);
     }
-    if enabled && origins.is_empty() {
-        return Err(fields.fault("allowed_origins", Fault::NoOrigin));
-    }
-    let range = 1..=MOST_SESSIONS_PER_MINUTE;
-    let per_minute = fields.optional_integer("max_sessions_per_minute", range)?;
-    let cap = fields.optional_integer("daily_credit_cap", 0..=1_000_000_000)?;
-    fields.finish()?;
-    Ok(WidgetSettings {
-        enabled,
-        origins,
-        max_sessions_per_minute: small(per_minute.unwrap_or(SESSIONS_PER_MINUTE)),
-        daily_credit_cap: cap,
-    })
+    Ok(origins)
 }
 
 fn small(number: i64) -> i32 {

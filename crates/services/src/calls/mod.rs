@@ -22,8 +22,9 @@ use crate::signals::Signal;
 use crate::{Caller, Context, Live, Providers, Refusal, Result, UseCaseError};
 
 pub(crate) use hours::{Hours, opening};
-pub use place::{PlaceCall, PlacedReply};
-pub(crate) use place::{no_number, replay};
+pub(crate) use place::metadata;
+pub(crate) use place::no_number;
+pub use place::{CallRequest, PlaceCall};
 pub(crate) use placed_by::PlacedBy;
 pub(crate) use reservation::RESERVED_SECONDS;
 pub use settings::{CallSettings, Looks};

@@ -3,10 +3,11 @@
 use offhook_boxed::boxed;
 use std::sync::atomic::Ordering;
 
+use offhook_domain::body::{Body as _, Form as _, Like, Or, Own, Phone, Required, Text};
 use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::{
     AccountId, AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, E164, Metadata,
-    RequestId, Runtime, Timestamp,
+    RequestId, Runtime, Timestamp, body,
 };
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
@@ -19,7 +20,8 @@ use super::{Calls, Hours, opening};
 use crate::agents::corrupt;
 use crate::digest::sha256;
 use crate::error::{Result, UseCaseError};
-use crate::{Caller, Context, Providers, Refusal, events};
+use crate::idempotency::replay;
+use crate::{Caller, PlacedReply, Providers, Refusal, events};
 
 /// The operation that Idempotency-Keys of this endpoint belong to.
 const OPERATION: &str = "POST /v1/calls";
@@ -39,18 +41,6 @@ pub struct PlaceCall<'a> {
     pub request_id: RequestId,
 }
 
-/// The response to an accepted call: the same bytes for each retry.
-#[derive(Debug, Clone)]
-pub struct PlacedReply {
-    pub status: u16,
-    /// The `Location` header.
-    pub location: String,
-    /// The exact body.
-    pub body: Vec<u8>,
-    /// Whether this replays an earlier request's response.
-    pub replayed: bool,
-}
-
 #[derive(Serialize)]
 struct CallPlaced<'a> {
     id: CallHandle,
@@ -60,11 +50,30 @@ struct CallPlaced<'a> {
     created_at: Timestamp,
 }
 
-/// A valid body.
-struct Request<'a> {
-    agent_ref: &'a str,
-    to: E164,
-    metadata: Metadata,
+body! {
+    /// The body of `POST /v1/calls`.
+    #[derive(Debug)]
+    pub CallRequest(prefixes: [String] = &[]) {
+        agent_id: String, Required(Text(1..=255)), "The agent's id, or a legacy agent's `provider_agent_id`.";
+        to: E164, Required(Like(Phone, allowed(prefixes))), "The number to call, E.164.";
+        metadata: Metadata, Or(Own(metadata), Metadata::empty()), "The agent's dynamic variables: at most 5,120 bytes; keys up to 64 characters; values are strings (up to 2,000 characters), numbers, booleans or null.";
+    }
+}
+
+/// A number that may be called.
+fn allowed(prefixes: &[String]) -> impl Fn(&mut Fields<'_>, &str) -> Result<E164, FieldError> {
+    move |fields, name| {
+        let to = Phone.read(fields, name)?;
+        let is_allowed = |prefix: &String| to.as_str().starts_with(prefix.as_str());
+        match prefixes.is_empty() || prefixes.iter().any(is_allowed) {
+            true => Ok(to),
+            false => Err(fields.fault(name, Fault::Prefixes(prefixes.join(", ")))),
+        }
+    }
+}
+
+pub(crate) fn metadata(fields: &mut Fields<'_>, name: &str) -> Result<Metadata, FieldError> {
+    Metadata::from_json(fields.required(name)?, name)
 }
 
 #[boxed]
@@ -145,8 +154,8 @@ impl Calls {
         if caller.terms.live_calls == 0 {
             return Err(UseCaseError::PlanLimit(Refusal::NoCalls));
         }
-        let request = self.read(body)?;
-        let (agent, config, number) = self.agent(caller, request.agent_ref).await?;
+        let request = CallRequest::of(body, &self.ctx.calls.allowed_prefixes)?;
+        let (agent, config, number) = self.agent(caller, &request.agent_id).await?;
         if agent.runtime == Runtime::Legacy
             && self
                 .ctx
@@ -180,13 +189,13 @@ impl Calls {
         let key = caller.key.as_ref();
         // `call.initiated` reports POST /v1/calls only, and its callers have a key.
         let event = key.map(|_| {
-            events::initiated(CallHandle(id), request.agent_ref, &request.to, metadata, at)
+            events::initiated(CallHandle(id), &request.agent_id, &request.to, metadata, at)
         });
         let call = NewCall {
             id,
             account_id: caller.account.id,
             agent_id: agent.id,
-            agent_ref: request.agent_ref.to_owned(),
+            agent_ref: request.agent_id,
             agent_version: agent.published_version,
             runtime: agent.runtime,
             key_id: key.map(|key| key.id),
@@ -206,29 +215,6 @@ impl Calls {
             to: request.to,
         };
         Ok((call, reply))
-    }
-
-    fn read<'a>(&self, body: &'a Json) -> Result<Request<'a>, FieldError> {
-        let mut fields = Fields::of(body, "")?;
-        let agent_ref = fields.required_string("agent_id", 1..=255)?;
-        let to = fields.required_string("to", 1..=64)?;
-        let to: E164 = to
-            .parse()
-            .map_err(|error: offhook_domain::E164Error| fields.fault("to", error))?;
-        let prefixes = &self.ctx.calls.allowed_prefixes;
-        if !prefixes.is_empty() && !prefixes.iter().any(|p| to.as_str().starts_with(p.as_str())) {
-            return Err(fields.fault("to", Fault::Prefixes(prefixes.join(", "))));
-        }
-        let metadata = match fields.present("metadata") {
-            Some(json) => Metadata::from_json(json, "metadata")?,
-            None => Metadata::empty(),
-        };
-        fields.finish()?;
-        Ok(Request {
-            agent_ref,
-            to,
-            metadata,
-        })
     }
 
     /// The agent that the client named, and the configuration that serves its calls; a legacy agent's configuration is
@@ -297,24 +283,6 @@ pub(crate) const fn no_number(runtime: Runtime) -> Refusal {
     }
 }
 
-impl Context {
-    /// The response stored under this Idempotency-Key.
-    pub(crate) async fn stored_answer(
-        &self,
-        account: AccountId,
-        operation: &'static str,
-        key: Option<&String>,
-    ) -> Result<Option<StoredAnswer>> {
-        let Some(key) = key.cloned() else {
-            return Ok(None);
-        };
-        let steady = self.clock.steady();
-        let store = &self.store;
-        let stored = store.stored_answer(account, operation, key, steady);
-        Ok(stored.await?)
-    }
-}
-
 impl Providers {
     /// The numbers that calls can go out from.
     pub(crate) fn lines(&self) -> Lines {
@@ -337,23 +305,10 @@ impl Providers {
     }
 }
 
-/// Replays the response if a retry has the body of the first request.
-pub(crate) fn replay(answer: StoredAnswer, fingerprint: &[u8]) -> Result<PlacedReply> {
-    if answer.fingerprint != fingerprint {
-        return Err(UseCaseError::IdempotencyConflict);
-    }
-    Ok(PlacedReply {
-        status: u16::try_from(answer.status).unwrap_or(201),
-        location: answer.location,
-        body: answer.body,
-        replayed: true,
-    })
-}
-
-fn accepted(handle: CallHandle, request: &Request<'_>, at: Timestamp) -> PlacedReply {
+fn accepted(handle: CallHandle, request: &CallRequest, at: Timestamp) -> PlacedReply {
     let body = CallPlaced {
         id: handle,
-        agent_id: request.agent_ref,
+        agent_id: &request.agent_id,
         to: &request.to,
         status: "initiated",
         created_at: at,

@@ -7,9 +7,12 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use offhook_domain::body::{Body as _, Optional, Own, Required};
 use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::tool::{Tool, ToolKind};
-use offhook_domain::{AgentConfig, ClaimId, ConversationId, Metadata, Price, TerminationReason};
+use offhook_domain::{
+    AgentConfig, ClaimId, ConversationId, Metadata, Price, TerminationReason, body,
+};
 use offhook_engine::ports::{Knowledge, NoTools, Tools};
 use offhook_engine::{
     ChatAnswer, ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Persona, Turn, answer,
@@ -66,10 +69,13 @@ pub enum Answering {
     Now(mpsc::UnboundedReceiver<ChatEvent>),
 }
 
-/// A valid message.
-struct Message {
-    text: String,
-    id: Option<String>,
+body! {
+    /// A message of the customer.
+    #[derive(Debug)]
+    pub Message {
+        text: String, Required(Own(text)), "The text, at most 4,096 bytes.";
+        message_id: Option<String>, Optional(Own(message_id)), "An id of the client's: a retry with the same gets the same answer.";
+    }
 }
 
 #[boxed]
@@ -80,7 +86,7 @@ impl Chats {
     /// [`UseCaseError::UnknownCommit`].
     pub async fn send(&self, view: &ChatView, body: &Json) -> Result<Answering> {
         self.0.check_running()?;
-        self.answer(view, read(body)?).await
+        self.answer(view, Message::of(body, &())?).await
     }
 
     /// As [`send`](Self::send), for a message from another channel with an id of that channel.
@@ -91,18 +97,18 @@ impl Chats {
         text: String,
     ) -> Result<Answering> {
         self.0.check_running()?;
-        let id = Some(id);
-        self.answer(view, Message { text, id }).await
+        let message_id = Some(id);
+        self.answer(view, Message { text, message_id }).await
     }
 
     async fn answer(&self, view: &ChatView, message: Message) -> Result<Answering> {
         let ready = self.prepare(&view.conversation).await?;
         let at = self.0.clock.now();
         let id = view.session.conversation_id;
-        let is_kept = message.id.is_some();
+        let is_kept = message.message_id.is_some();
         let new = NewChatMessage {
             conversation: id,
-            message_id: message.id,
+            message_id: message.message_id,
             digest: sha256(message.text.as_bytes()).to_vec(),
             text: message.text,
             node: self.0.node,
@@ -184,24 +190,23 @@ struct Ready {
     knowledge: Option<Arc<dyn Knowledge>>,
 }
 
-fn read(body: &Json) -> Result<Message, FieldError> {
-    let mut fields = Fields::of(body, "")?;
-    let text = fields.required_string("text", 1..=usize::MAX)?;
+fn text(fields: &mut Fields<'_>, name: &str) -> Result<String, FieldError> {
+    let text = fields.required_string(name, 1..=usize::MAX)?;
     if text.len() > MAX_TEXT_BYTES {
-        return Err(fields.fault("text", Fault::Bytes(MAX_TEXT_BYTES)));
+        return Err(fields.fault(name, Fault::Bytes(MAX_TEXT_BYTES)));
     }
-    if text.trim().is_empty() {
-        return Err(fields.fault("text", Fault::Empty));
+    match text.trim().is_empty() {
+        true => Err(fields.fault(name, Fault::Empty)),
+        false => Ok(text.to_owned()),
     }
-    let id = fields.optional_string("message_id", 1..=MESSAGE_ID_CHARS)?;
-    if id.is_some_and(|id| !id.bytes().all(|b| b.is_ascii_graphic())) {
-        return Err(fields.fault("message_id", Fault::Graphic));
+}
+
+fn message_id(fields: &mut Fields<'_>, name: &str) -> Result<String, FieldError> {
+    let id = fields.required_string(name, 1..=MESSAGE_ID_CHARS)?;
+    match id.bytes().all(|b| b.is_ascii_graphic()) {
+        true => Ok(id.to_owned()),
+        false => Err(fields.fault(name, Fault::Graphic)),
     }
-    fields.finish()?;
-    Ok(Message {
-        text: text.to_owned(),
-        id: id.map(str::to_owned),
-    })
 }
 
 /// The tools that a text conversation can use: those that need no phone line.

@@ -3,12 +3,14 @@
 use offhook_boxed::boxed;
 use std::time::Duration;
 
-use offhook_domain::json::{Fields, Json};
-use offhook_domain::{AgentConfig, AgentId, Channel, ConversationId, Metadata, Timestamp};
+use offhook_domain::body::{Body as _, Or, Own, Required, Text};
+use offhook_domain::json::Json;
+use offhook_domain::{AgentConfig, AgentId, Channel, ConversationId, Metadata, Timestamp, body};
 use offhook_storage::{NewChatSession, NewConversation, StoreError, WidgetAgent};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::{Chats, IN_DOUBT, TOKEN_HEX, TOKEN_PREFIX};
+use crate::calls::metadata;
 use crate::conversations::{begin_text, serving};
 use crate::digest::sha256;
 use crate::error::{Result, UseCaseError};
@@ -18,6 +20,15 @@ use crate::{Refusal, Runner};
 /// How long a session's token is valid: longer than any visit. The session ends half an hour after its last message
 /// anyway.
 const TOKEN_LIFE: Duration = Duration::from_secs(4 * 3_600);
+
+body! {
+    /// A text conversation to start.
+    #[derive(Debug)]
+    pub OpenChat {
+        agent_id: String, Required(Text(1..=255)), "The agent.";
+        metadata: Metadata, Or(Own(metadata), Metadata::empty()), "Values for the prompt's `{{names}}`.";
+    }
+}
 
 pub struct OpenedChat {
     /// Its id, which is also the conversation's.
@@ -107,14 +118,8 @@ pub(crate) fn admit(shared: &Runner, found: &WidgetAgent, origin: &str) -> Resul
 
 /// A malformed agent id is reported as an unknown agent.
 pub(super) fn read(body: &Json) -> Result<(AgentId, Metadata)> {
-    let mut fields = Fields::of(body, "")?;
-    let agent = fields.required_string("agent_id", 1..=255)?;
-    let metadata = match fields.present("metadata") {
-        Some(json) => Metadata::from_json(json, "metadata")?,
-        None => Metadata::empty(),
-    };
-    fields.finish()?;
-    let agent = agent.parse().map_err(|_| UseCaseError::NotFound)?;
+    let OpenChat { agent_id, metadata } = OpenChat::of(body, &())?;
+    let agent = agent_id.parse().map_err(|_| UseCaseError::NotFound)?;
     Ok((agent, metadata))
 }
 

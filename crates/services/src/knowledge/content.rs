@@ -3,15 +3,16 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use offhook_documents::Format;
-use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{DocumentSource, FolderId};
+use offhook_domain::body::{Body as _, Id, Name, Optional, Required, Text};
+use offhook_domain::json::{Fault, FieldError, Json};
+use offhook_domain::{DocumentSource, FolderId, body};
 use offhook_egress::{Policy, TargetUrl};
 use ring::digest::{SHA256, digest};
 
 use super::NAME;
 
 /// Text has no length limit of its own: the body's limit is lower.
-const TEXT: std::ops::RangeInclusive<usize> = 1..=usize::MAX;
+const TEXT: usize = usize::MAX;
 
 /// The content that a client sent.
 #[derive(Debug)]
@@ -20,6 +21,18 @@ pub enum NewContent {
     Json(Json),
     /// An upload.
     File(DocumentFile),
+}
+
+body! {
+    /// `POST /v1/knowledge/documents`, as JSON.
+    #[derive(Debug)]
+    pub CreateDocument {
+        name: String, Required(Name(*NAME.end())), "The name, 1 to 255 characters. With `content_base64` its extension determines the format.";
+        folder_id: Option<FolderId>, Optional(Id::of()), "The folder; null: none.";
+        text: Option<String>, Optional(Name(TEXT)), "The text. One of `text`, `url` and `content_base64` is required.";
+        url: Option<String>, Optional(Text(1..=2_048)), "A public https URL to fetch: at most 15 s and 20 MiB, no redirects.";
+        content_base64: Option<String>, Optional(Text(1..=TEXT)), "A txt, md, html, pdf, docx or csv file.";
+    }
 }
 
 /// An uploaded file with its form fields.
@@ -60,55 +73,44 @@ pub(super) fn read(content: NewContent) -> Result<ReadContent, FieldError> {
 }
 
 fn read_json(body: &Json) -> Result<ReadContent, FieldError> {
-    let mut fields = Fields::of(body, "")?;
-    let name = name(fields.required_string("name", NAME)?, &fields)?.to_owned();
-    let folder = folder(&mut fields)?;
-    let text = fields.optional_string("text", TEXT)?;
-    let url = fields.optional_string("url", 1..=2_048)?;
-    let encoded = fields.optional_string("content_base64", TEXT)?;
-    let read = |source, format, url, content| ReadContent {
-        name: name.clone(),
-        folder,
-        source,
-        format,
+    let CreateDocument {
+        name,
+        folder_id,
+        text,
         url,
-        content,
-    };
-    let read = match (text, url, encoded) {
+        content_base64,
+    } = CreateDocument::of(body, &())?;
+    let fault = |name, fault: Fault| Err(FieldError::new(name, fault));
+    let (source, format, url, content) = match (text, url, content_base64) {
         (Some(text), None, None) => {
-            if text.trim().is_empty() {
-                return Err(fields.fault("text", Fault::Blank));
-            }
-            let content = Some(text.as_bytes().to_vec());
-            read(DocumentSource::Text, Some(Format::Text), None, content)
+            let content = Some(text.into_bytes());
+            (DocumentSource::Text, Some(Format::Text), None, content)
         }
         (None, Some(url), None) => {
-            let url = TargetUrl::parse(url, Policy::default())
-                .map_err(|error| fields.fault("url", error))?;
+            let url = TargetUrl::parse(&url, Policy::default())
+                .map_err(|error| FieldError::new("url", error))?;
             let url = Some(url.as_str().to_owned());
-            read(DocumentSource::Url, None, url, None)
+            (DocumentSource::Url, None, url, None)
         }
         (None, None, Some(encoded)) => {
             let content = STANDARD
                 .decode(encoded)
-                .map_err(|_| fields.fault("content_base64", Fault::Base64))?;
+                .map_err(|_| FieldError::new("content_base64", Fault::Base64))?;
             let format = format("content_base64", &name, None, &content)?;
-            read(DocumentSource::File, Some(format), None, Some(content))
+            (DocumentSource::File, Some(format), None, Some(content))
         }
-        (None, None, None) => {
-            return Err(fields.fault("text", Fault::NoContent));
-        }
-        _ => {
-            let more = if text.is_some() && url.is_some() {
-                "url"
-            } else {
-                "content_base64"
-            };
-            return Err(fields.fault(more, Fault::TwoContents));
-        }
+        (None, None, None) => return fault("text", Fault::NoContent),
+        (Some(_), Some(_), _) => return fault("url", Fault::TwoContents),
+        _ => return fault("content_base64", Fault::TwoContents),
     };
-    fields.finish()?;
-    Ok(read)
+    Ok(ReadContent {
+        name,
+        folder: folder_id,
+        source,
+        format,
+        url,
+        content,
+    })
 }
 
 fn read_file(file: DocumentFile) -> Result<ReadContent, FieldError> {
@@ -164,20 +166,4 @@ fn format(
         .or_else(|| content_type.and_then(Format::of_mime_type))
         .or_else(|| Format::of_content(content))
         .ok_or_else(unknown)
-}
-
-pub(super) fn name<'a>(text: &'a str, fields: &Fields<'_>) -> Result<&'a str, FieldError> {
-    if text.trim().is_empty() {
-        return Err(fields.fault("name", Fault::Blank));
-    }
-    Ok(text)
-}
-
-pub(super) fn folder(fields: &mut Fields<'_>) -> Result<Option<FolderId>, FieldError> {
-    let Some(text) = fields.optional_string("folder_id", 0..=usize::MAX)? else {
-        return Ok(None);
-    };
-    let id = text.parse();
-    id.map(Some)
-        .map_err(|_| fields.fault("folder_id", Fault::Uuid))
 }

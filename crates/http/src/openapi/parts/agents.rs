@@ -9,7 +9,7 @@ use super::super::body;
 use super::super::operations::{Access, Answer, Operation, operations, query};
 use super::super::schemas::{
     Members, any_object, array, boolean, instant, integer, map, nullable, object, properties,
-    reference, request, string, text, uuid, variable, words,
+    reference, string, uuid, variable, words,
 };
 use crate::Code;
 use crate::openapi::shape::Shape as _;
@@ -72,25 +72,19 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     };
     let mut full = agent(true);
     full["properties"]["config"] = nullable(reference("AgentConfig"));
-    let version = json!({"type": "integer", "minimum": 0});
-    let create_agent = [
-        ("name", text(120)),
-        ("language", string()),
-        ("config", nullable(reference("AgentConfig"))),
-    ];
-    let update_agent = [
-        ("name", text(120)),
-        ("language", string()),
-        ("status", words(AgentStatus::ALL)),
-        ("config", reference("AgentConfig")),
-        ("expected_version", version),
-    ];
+    let config_sent = |_: &str| reference("AgentConfig");
     vec![
         ("AgentItem", agent(false)),
         ("Agent", full),
         ("AgentConfig", config()),
-        ("CreateAgent", request(&["name", "language"], &create_agent)),
-        ("UpdateAgent", request(&[], &update_agent)),
+        (
+            "CreateAgent",
+            body::request_with::<bodies::CreateAgent>(&config_sent),
+        ),
+        (
+            "UpdateAgent",
+            body::request_with::<bodies::UpdateAgent>(&config_sent),
+        ),
         ("PublishAgent", body::request::<bodies::PublishAgent>()),
     ]
 }

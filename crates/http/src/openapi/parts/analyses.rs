@@ -3,11 +3,13 @@
 use offhook_domain::{AnalysisStatus, Scope};
 use serde_json::Value;
 
+use super::super::body;
 use super::super::operations::{Access, Answer, Operation, operations};
-use super::super::schemas::{any_object, instant, nullable, object, request, string, words};
+use super::super::schemas::{any_object, instant, nullable, object, string, words};
 use crate::Code;
 use crate::openapi::shape::Shape;
 use crate::wire::analysis::AnalysisSchemaBody;
+use offhook_services::bodies;
 
 pub(super) fn operations() -> Vec<Operation> {
     let path = "/v1/agents/{id}/analysis-schema";
@@ -21,10 +23,12 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let schema = ("schema", nullable(any_object()));
     vec![
         ("AnalysisSchema", AnalysisSchemaBody::shape()),
-        ("SetAnalysisSchema", request(&["schema"], &[schema])),
+        (
+            "SetAnalysisSchema",
+            body::request_with::<bodies::SetAnalysisSchema>(&|_| any_object()),
+        ),
     ]
 }
 

@@ -3,14 +3,16 @@
 use offhook_domain::{
     Channel, ConversationStatus, FailureReason, Runtime, Scope, TerminationReason,
 };
+use offhook_services::bodies;
 use serde_json::{Value, json};
 
+use super::super::body;
 use super::super::operations::{
     Access, Answer, Operation, header, last_event_id, operations, period, query,
 };
 use super::super::schemas::{
-    array, boolean, e164, instant, integer, map, metadata, nullable, object, reference, request,
-    string, uuid, variable, with, words,
+    array, boolean, e164, instant, integer, map, metadata, nullable, object, reference, string,
+    uuid, variable, with, words,
 };
 use crate::Code;
 use crate::openapi::shape::Shape;
@@ -109,14 +111,6 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("role", words(&["agent", "user", "tool"])),
         ("text", string()),
     ];
-    let place = [
-        (
-            "agent_id",
-            json!({"type": "string", "minLength": 1, "maxLength": 255}),
-        ),
-        ("to", e164()),
-        ("metadata", metadata()),
-    ];
     let placed = [
         ("id", string()),
         ("agent_id", string()),
@@ -136,7 +130,10 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             object(&[read, messages, detail, whole].concat()),
         ),
         ("Turn", with(TurnBody::shape(), &turn)),
-        ("PlaceCall", request(&["agent_id", "to"], &place)),
+        (
+            "PlaceCall",
+            body::request_with::<bodies::CallRequest>(&|_| metadata()),
+        ),
         ("CallPlaced", object(&placed)),
         ("HangUp", object(&[("id", string()), ("status", string())])),
     ]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::body;
 use super::super::operations::{Access, Answer, Operation, operations, query};
 use super::super::schemas::{
-    array, boolean, integer, nullable, object, reference, request, string, text, uuid, words,
+    array, boolean, integer, object, reference, request, string, text, uuid, words,
 };
 use crate::Code;
 use crate::openapi::shape::Shape;
@@ -73,13 +73,6 @@ fn folders() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let create = [
-        ("name", text(255)),
-        ("folder_id", nullable(uuid())),
-        ("text", nullable(string())),
-        ("url", nullable(text(2048))),
-        ("content_base64", nullable(string())),
-    ];
     let binary = json!({"type": "string", "format": "binary"});
     let upload = [("file", binary), ("name", text(255)), ("folder_id", uuid())];
     let deletion = [("id", uuid()), ("deleted", boolean())];
@@ -93,7 +86,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let knowledge_hits = [("data", array(reference("KnowledgeHit")))];
     vec![
         ("Document", DocumentBody::shape()),
-        ("CreateDocument", request(&["name"], &create)),
+        ("CreateDocument", body::request::<bodies::CreateDocument>()),
         ("UploadDocument", request(&["file"], &upload)),
         ("UpdateDocument", body::request::<bodies::UpdateDocument>()),
         ("DocumentDeletion", object(&document_deletion)),

@@ -3,9 +3,11 @@
 use offhook_domain::Scope;
 use serde_json::{Value, json};
 
+use super::super::body;
 use super::super::operations::{Access, Answer, Operation, operations};
-use super::super::schemas::{array, boolean, nullable, object, request, text};
+use super::super::schemas::{array, boolean, nullable, object, text};
 use crate::Code;
+use offhook_services::bodies;
 
 pub(super) fn operations() -> Vec<Operation> {
     let path = "/v1/agents/{id}/widget";
@@ -22,7 +24,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     origins["maxItems"] = json!(20);
     let members = [
         ("enabled", boolean()),
-        ("allowed_origins", origins),
+        ("allowed_origins", origins.clone()),
         (
             "max_sessions_per_minute",
             json!({"type": "integer", "minimum": 1, "maximum": 600, "default": 10}),
@@ -32,12 +34,11 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             nullable(json!({"type": "integer", "minimum": 0, "maximum": 1_000_000_000})),
         ),
     ];
-    let mut set = members.clone();
-    for (_, schema) in &mut set[1..3] {
-        *schema = nullable(schema.clone());
-    }
     vec![
         ("Widget", object(&members)),
-        ("SetWidget", request(&["enabled"], &set)),
+        (
+            "SetWidget",
+            body::request_with::<bodies::SetWidget>(&|_| nullable(origins.clone())),
+        ),
     ]
 }
