@@ -3,11 +3,14 @@
 use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection;
+use diesel::dsl::sql;
 use diesel::migration::{Migration, MigrationSource};
 use diesel::result::Error::DatabaseError;
+use diesel::sql_types::Bool;
 use diesel::{Connection, RunQueryDsl as _, SqliteConnection};
 use diesel_async::{AsyncMigrationHarness, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use tokio::runtime::Handle;
 
 use crate::{Result, StoreError};
 
@@ -19,6 +22,9 @@ const LOCK: i64 = 0x6f_66_66_68_6f_6f_6b;
 
 /// How long a process waits for another one's first step on a new file.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often a process asks whether another one's migration is done.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// How long to retry for the lock of a table that others use.
 const TABLES_BUSY: Duration = Duration::from_secs(300);
@@ -83,21 +89,39 @@ fn write_ahead(conn: &mut SqliteConnection) -> Result<()> {
     }
 }
 
+/// Drops indexes whose concurrent creation was interrupted: PostgreSQL keeps them, and uses them for nothing.
+const UNFINISHED: &str = "DO $$ DECLARE unfinished regclass; BEGIN \
+     FOR unfinished IN SELECT indexrelid FROM pg_index JOIN pg_class ON oid = indexrelid \
+       WHERE NOT indisvalid AND relnamespace = current_schema()::regnamespace \
+     LOOP EXECUTE format('DROP INDEX %s', unfinished); END LOOP; END $$";
+
 /// Applies the pending migrations to PostgreSQL, one process at a time.
 pub(crate) async fn postgres(url: &str) -> Result<Vec<String>> {
     // Waiting for another node's migration may take longer than a session's usual limit.
     let door = crate::connect::Door::of(url, "-c TimeZone=UTC")?;
     let mut conn = door.connect().await?;
-    conn.batch_execute(&format!(
-        "SELECT pg_advisory_lock({LOCK}); SET lock_timeout = '2s'"
-    ))
-    .await?;
+    conn.batch_execute("SET lock_timeout = '2s'").await?;
+    // Not `pg_advisory_lock`: an index that is made concurrently waits for every session that waits within a statement.
+    let lock = format!("pg_try_advisory_lock({LOCK})");
+    loop {
+        let lock = diesel::select(sql::<Bool>(&lock));
+        if diesel_async::RunQueryDsl::get_result(lock, &mut conn).await? {
+            break;
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+    let runtime = Handle::current();
     tokio::task::spawn_blocking(move || {
         let began = Instant::now();
-        let mut harness = AsyncMigrationHarness::new(conn);
         // A session that waits for a table's lock blocks all that queue behind it. So let go, and retry.
         loop {
-            match run(&mut harness, POSTGRES) {
+            let cleared = runtime.block_on(conn.batch_execute(UNFINISHED));
+            let mut harness = AsyncMigrationHarness::new(conn);
+            let done = cleared
+                .map_err(StoreError::from)
+                .and_then(|()| run(&mut harness, POSTGRES));
+            conn = harness.into_inner();
+            match done {
                 Err(StoreError::Locked) if began.elapsed() < TABLES_BUSY => {
                     std::thread::sleep(Duration::from_secs(1));
                 }

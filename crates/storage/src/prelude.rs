@@ -29,7 +29,7 @@ pub(crate) use crate::schema::{
     whatsapp_received as received, whatsapp_sent as sent, whatsapp_threads as threads,
 };
 pub(crate) use crate::sql::{self, V, insert, insert_new, row};
-pub(crate) use crate::store::{Answer, OnStore, Tx, keep, lease, mint, read, transact};
+pub(crate) use crate::store::{Answer, OnStore, Tx, keep, lease, mint, minted_at, read, transact};
 pub(crate) use crate::{
     MasterKey, Result, Store, StoreConfig, StoreError, Verdict, ensure, some_or,
 };

@@ -2,6 +2,8 @@
 
 use crate::prelude::*;
 
+const MILLISECOND: Duration = Duration::from_millis(1);
+
 impl Store {
     /// A page of the account's log, newest first, with one more than `limit` if there is a next page.
     pub fn log_entries(
@@ -21,15 +23,35 @@ impl Store {
             });
         query = match filter.status {
             None => query,
-            Some(StatusFilter::Code(status)) => query.filter(unlikely(logs::status.eq(status))),
+            Some(StatusFilter::Code(status)) => {
+                query.filter(unlikely(logs::status.eq(status))).when(
+                    (status != 200).then_some("request_logs.status <> 200"),
+                    sql::<Bool>,
+                )
+            }
             Some(StatusFilter::Class(class)) => {
-                query.filter(unlikely(logs::status_class.eq(class)))
+                query.filter(unlikely(logs::status_class.eq(class))).when(
+                    (class != 2).then_some("request_logs.status_class <> 2"),
+                    sql::<Bool>,
+                )
             }
         };
+        let partial = filter
+            .method
+            .as_deref()
+            .is_some_and(|method| method != "GET");
         query = query
+            .when(
+                partial.then_some("request_logs.method <> 'GET'"),
+                sql::<Bool>,
+            )
             .when_is(logs::method, filter.method)
             .when_is(logs::path, filter.path)
             .when_is(logs::key_id, filter.key)
+            // An id holds the millisecond of its request.
+            .when(filter.request.map(|id| minted_at(id.uuid())), |at| {
+                logs::created_at.between(V(at), V(at.plus(MILLISECOND)))
+            })
             .when_is(logs::request_id, filter.request);
         query.read_all(self)
     }

@@ -327,6 +327,16 @@ impl Store {
     }
 }
 
+/// The millisecond of a minted id; the Unix epoch for any other UUID.
+pub(crate) fn minted_at(id: Uuid) -> Timestamp {
+    let made = id.get_timestamp().map(|made| made.to_unix());
+    let micros = made.and_then(|(seconds, nanos)| {
+        let seconds = i64::try_from(seconds).ok()?.checked_mul(1_000_000)?;
+        seconds.checked_add(i64::from(nanos / 1_000))
+    });
+    Timestamp::from_micros(micros.unwrap_or(0))
+}
+
 /// A new id with the time `at`.
 pub fn mint<Id: From<Uuid>>(at: Timestamp) -> Id {
     let mut random = [0; 10];

@@ -180,6 +180,8 @@ mod only_sqlite {
             for (column, how) in compared(sql) {
                 // SQLite prints the bounds of a range without the equality.
                 let entered = match how {
+                    // An id holds the millisecond of its request.
+                    "=" if column == "request_id" => "created_at>? AND created_at<?".to_owned(),
                     "=" => format!("{column}=?"),
                     range => format!("{column}{}?", &range[..1]),
                 };

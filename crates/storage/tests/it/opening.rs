@@ -206,6 +206,34 @@ mod only_postgres {
     }
 
     #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs PostgreSQL: just test"]
+    async fn an_index_whose_creation_was_interrupted_is_made_anew_by_one_of_several_processes() {
+        let database = TestDatabase::postgres().await;
+        drop(database.open().await);
+        let mut raw = Raw::open(&database).await;
+        let unfinished = "pg_index WHERE NOT indisvalid";
+        raw.run(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'request_logs_by_status'::regclass; \
+             DROP INDEX request_logs_by_class; CREATE INDEX request_logs_status ON request_logs (status); \
+             CREATE INDEX request_logs_class ON request_logs (status); \
+             CREATE INDEX request_logs_request ON request_logs (status); \
+             CREATE INDEX request_logs_method ON request_logs (status); DROP INDEX request_logs_by_method; \
+             DELETE FROM __diesel_schema_migrations WHERE version > '00000000000105'",
+        )
+        .await;
+        assert_eq!(raw.count(unfinished).await, 1);
+        let open = || Store::open(database.config(), TestDatabase::master_key());
+        let opened = tokio::join!(open(), open(), open());
+        assert!(opened.0.is_ok() && opened.1.is_ok() && opened.2.is_ok());
+        assert_eq!(raw.count(unfinished).await, 0);
+        assert_eq!(
+            raw.count("pg_indexes WHERE indexname LIKE 'request_logs_by_%'")
+                .await,
+            3
+        );
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
     async fn a_server_that_is_not_there_is_an_outage() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -47,9 +47,10 @@ fn statements(database: &str, file: &str) -> Vec<String> {
 /// A PostgreSQL statement with SQLite's types.
 fn in_sqlite(statement: &str) -> String {
     let mut words: Vec<&str> = Vec::new();
-    // Only PostgreSQL has collations and fill factors.
+    // Only PostgreSQL has collations, fill factors and indexes that are made while others write.
     let plain = statement
         .replace(" COLLATE \"C\"", "")
+        .replace(" CONCURRENTLY", "")
         .replace(" WITH (fillfactor = 50)", "")
         .replace(" WITH (fillfactor = 70)", "")
         .replace(" WITH (toast_tuple_target = 8160)", "")
@@ -127,7 +128,7 @@ fn harm(up: &str, in_transaction: bool) -> Option<&'static str> {
     }
     let indexes = || {
         up.split(';')
-            .filter(|statement| statement.contains("INDEX"))
+            .filter(|statement| statement.contains("INDEX") && !statement.contains("DROP INDEX"))
     };
     let of_new = |index: &str| {
         let table = index

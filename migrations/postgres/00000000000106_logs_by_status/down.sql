@@ -1,0 +1,1 @@
+DROP INDEX CONCURRENTLY request_logs_by_status;
