@@ -67,6 +67,6 @@ pub(crate) async fn durability(conn: &mut Conn) -> Result<String> {
         .await?)
 }
 
-fn column<R, T>(reports: &[R], value: impl Fn(&R) -> T) -> Vec<T> {
+pub(crate) fn column<R, T>(reports: &[R], value: impl Fn(&R) -> T) -> Vec<T> {
     reports.iter().map(value).collect()
 }

@@ -6,7 +6,9 @@ use super::{
     call_steps::{answered, append},
     events,
     idempotency::{self, KeyOwner},
-    moments, talks, usage, usage_hours,
+    moments,
+    settling::Settling,
+    talks, usage, usage_hours,
     wallets::{self, Draw, Reserve},
 };
 use crate::prelude::*;
@@ -15,14 +17,14 @@ use diesel::query_builder::{QueryFragment, QueryId};
 /// The columns needed when a call ends.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = calls)]
-struct Ended {
-    last_seq: i32,
+pub(crate) struct Ended {
+    pub(crate) last_seq: i32,
     agent_id: AgentId,
     runtime: Runtime,
     channel: Option<Channel>,
     voice: bool,
-    started_at: Timestamp,
-    duration_seconds: Option<i64>,
+    pub(crate) started_at: Timestamp,
+    pub(crate) duration_seconds: Option<i64>,
     failure_reason: Option<FailureReason>,
 }
 
@@ -265,30 +267,16 @@ impl Store {
         (account, id, claim): (AccountId, ConversationId, ClaimId),
         settlement: Settlement,
     ) -> Answer<'_, Option<Vec<EndpointId>>> {
-        transact!(self, |conn| {
-            let ended: Option<Ended> = diesel::update(calls::table.find(V(id)))
-                .filter(calls::state.eq(V(CallState::Closing)))
-                .filter(calls::claim_id.eq(V(claim)))
-                .filter(calls::account_id.eq(V(account)))
-                .set((
-                    row! {
-                        calls of settlement: state, status = settlement.state.list_status(),
-                        summary = &*moments::kept(&settlement.summary), credits, claim_id = NULL,
-                        lease_expires_at = NULL, last_seq += 1
-                    },
-                    calls::voice.eq(diesel::dsl::case_when(
-                        calls::channel.eq(Some(Channel::WidgetChat)),
-                        false.into_sql::<Bool>(),
-                    )
-                    .otherwise(calls::voice)),
-                ))
-                .returning(Ended::as_returning())
-                .returned(conn)
-                .await?;
-            let verdict = finish(conn, account, id, ended, settlement).await?;
-            failpoints::hit(failpoints::CLOSE_BEFORE_COMMIT);
-            Ok(verdict)
-        })
+        let settling = Settling {
+            account,
+            id,
+            claim,
+            settlement,
+        };
+        match &self.queues {
+            Some(queues) => Box::pin(queues.settlements.make(settling, 0)),
+            None => transact!(self, |conn| settle(conn, settling).await),
+        }
     }
 
     /// Ends a call that was never claimed: `queued → failed`. `None` if it is no longer queued.
@@ -313,6 +301,41 @@ impl Store {
             finish(conn, account, id, ended, settlement).await
         })
     }
+}
+
+/// Settles a call by itself.
+pub(crate) async fn settle(
+    conn: &mut Conn,
+    settling: Settling,
+) -> Result<Verdict<Option<Vec<EndpointId>>>> {
+    let Settling {
+        account,
+        id,
+        claim,
+        settlement,
+    } = settling;
+    let ended: Option<Ended> = diesel::update(calls::table.find(V(id)))
+        .filter(calls::state.eq(V(CallState::Closing)))
+        .filter(calls::claim_id.eq(V(claim)))
+        .filter(calls::account_id.eq(V(account)))
+        .set((
+            row! {
+                calls of settlement: state, status = settlement.state.list_status(),
+                summary = &*moments::kept(&settlement.summary), credits, claim_id = NULL,
+                lease_expires_at = NULL, last_seq += 1
+            },
+            calls::voice.eq(diesel::dsl::case_when(
+                calls::channel.eq(Some(Channel::WidgetChat)),
+                false.into_sql::<Bool>(),
+            )
+            .otherwise(calls::voice)),
+        ))
+        .returning(Ended::as_returning())
+        .returned(conn)
+        .await?;
+    let verdict = finish(conn, account, id, ended, settlement).await?;
+    failpoints::hit(failpoints::CLOSE_BEFORE_COMMIT);
+    Ok(verdict)
 }
 
 /// Records everything that follows from a call's end. Returns the endpoints that have deliveries.
@@ -342,8 +365,12 @@ async fn finish(
     };
     // Last, because every ending call of the account writes to the rows of the hour and the day.
     if ended.voice {
-        let failed = state == CallState::Failed;
-        usage_hours::add(conn, account, ended.started_at, failed).await?;
+        let hour = UsageHour {
+            hour: UsageHour::of(ended.started_at),
+            calls: 1,
+            failed: i64::from(state == CallState::Failed),
+        };
+        usage_hours::add(conn, vec![(account, hour)]).await?;
     }
     let day = UsageDay {
         day: ended.started_at.utc_day(),
@@ -352,6 +379,6 @@ async fn finish(
         duration_seconds: ended.duration_seconds.unwrap_or(0),
         credits: settlement.credits,
     };
-    usage::add(conn, account, day).await?;
+    usage::add(conn, vec![(account, day)]).await?;
     Ok(Commit(Some(endpoints)))
 }

@@ -158,7 +158,7 @@ impl Store {
                 duration_seconds: ended.duration_seconds.unwrap_or(0),
                 credits,
             };
-            usage::add(conn, ended.account_id, day).await?;
+            usage::add(conn, vec![(ended.account_id, day)]).await?;
             Ok(Commit(true))
         })
     }

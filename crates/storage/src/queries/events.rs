@@ -35,32 +35,45 @@ pub(crate) async fn emit(
     let event = row(account, Some(conversation), event, at);
     let targets = insert_and_hold_endpoints(conn, account, event).await?;
     ensure!(!targets.is_empty(), Vec::new());
-    // The deliveries of the call's first event whose first attempt has not ended.
-    let earlier: Vec<(EndpointId, DeliveryId)> = match kind {
-        EventType::CallInitiated => Vec::new(),
+    let earlier = match kind {
+        EventType::CallInitiated => HashMap::new(),
         EventType::CallCompleted | EventType::CallFailed => {
-            deliveries::table
-                .inner_join(events::table)
-                .filter(events::conversation_id.eq(Some(conversation)))
-                // Written out, so that both databases see that the partial index applies.
-                .filter(sql::<Bool>("events.type = 'call.initiated'"))
-                .filter(deliveries::attempts_count.eq(0))
-                .filter(deliveries::state.eq(V(DeliveryState::Pending)))
-                .select((deliveries::endpoint_id, deliveries::id))
-                .load(conn)
-                .await?
+            unsent(conn, vec![conversation]).await?
         }
     };
     let of_event = (account, id, kind);
     let rows = targets.iter().map(|&target| {
-        let waits_for = earlier.iter().find(|(of, _)| *of == target.0);
-        delivery(mint(at), of_event, target, waits_for.map(|(_, id)| *id), at)
+        let waits_for = earlier.get(&(conversation, target.0)).copied();
+        delivery(mint(at), of_event, target, waits_for, at)
     });
     insert_deliveries(conn, rows.collect()).await?;
     let enabled = targets
         .into_iter()
         .filter(|(_, status)| *status == EndpointStatus::Enabled);
     Ok(enabled.map(|(endpoint, _)| endpoint).collect())
+}
+
+/// The deliveries of these conversations' first events whose first attempt has not ended.
+pub(crate) async fn unsent(
+    conn: &mut Conn,
+    conversations: Vec<ConversationId>,
+) -> Result<HashMap<(ConversationId, EndpointId), DeliveryId>> {
+    let found: Vec<(Option<ConversationId>, EndpointId, DeliveryId)> = deliveries::table
+        .inner_join(events::table)
+        .filter(events::conversation_id.eq_any(conversations.into_iter().map(Some)))
+        // Written out, so that both databases see that the partial index applies.
+        .filter(sql::<Bool>("events.type = 'call.initiated'"))
+        .filter(deliveries::attempts_count.eq(0))
+        .filter(deliveries::state.eq(V(DeliveryState::Pending)))
+        .select((
+            events::conversation_id,
+            deliveries::endpoint_id,
+            deliveries::id,
+        ))
+        .load(conn)
+        .await?;
+    let of_call = |(call, endpoint, id): (Option<_>, _, _)| Some(((call?, endpoint), id));
+    Ok(found.into_iter().filter_map(of_call).collect())
 }
 
 /// The endpoints that get deliveries: the enabled ones, and those that failed for too long.

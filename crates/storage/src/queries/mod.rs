@@ -59,6 +59,7 @@ pub(crate) mod restored;
 pub(crate) mod retention;
 pub(crate) mod sealed;
 pub(crate) mod sessions;
+pub(crate) mod settling;
 pub(crate) mod talks;
 pub(crate) mod team;
 pub(crate) mod tools;

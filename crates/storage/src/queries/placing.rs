@@ -8,7 +8,7 @@ use crate::prelude::*;
 use futures_util::future::BoxFuture;
 
 /// How long the transaction waits for a lock that is not a wallet's.
-const PATIENCE: Duration = Duration::from_millis(10);
+pub(super) const PATIENCE: Duration = Duration::from_millis(10);
 
 impl Share for NewCall {
     type Answer = Placed;
@@ -40,16 +40,16 @@ async fn place_together(
     is_patient: bool,
 ) -> Result<Verdict<Vec<Shared<Placed>>>> {
     let accounts: HashSet<AccountId> = calls.iter().map(|call| call.account_id).collect();
-    let mut room = wallets::lock(conn, accounts, is_patient).await?;
+    let mut purses = wallets::lock(conn, accounts, is_patient).await?;
     let mut keys = HashSet::new();
     let mut done: Vec<Shared<Placed>> = Vec::with_capacity(calls.len());
     for call in &calls {
         let key = call.idempotency.as_ref();
         let is_first = key.is_none_or(|key| keys.insert((call.account_id, &key.key)));
-        done.push(match room.get_mut(&call.account_id) {
+        done.push(match purses.get_mut(&call.account_id) {
             None => Shared::Locked,
-            Some(room) if *room >= call.reserve && is_first && call.key_budget.is_none() => {
-                *room -= call.reserve;
+            Some(purse) if purse.room >= call.reserve && is_first && call.key_budget.is_none() => {
+                purse.room -= call.reserve;
                 Shared::Done(Placed::Accepted(Vec::new()))
             }
             Some(_) => Shared::Alone,
@@ -68,7 +68,8 @@ async fn place_together(
     let mut accepted = Vec::with_capacity(calls.len());
     for (call, done) in calls.iter().zip(&mut done) {
         let key = call.idempotency.as_ref();
-        if !key.is_none_or(|key| ours.contains(&(call.account_id, key.key.clone()))) {
+        let is_ours = key.is_none_or(|key| ours.contains(&(call.account_id, key.key.clone())));
+        if !is_ours && matches!(done, Shared::Done(_)) {
             *done = Shared::Alone;
         } else if let Shared::Done(Placed::Accepted(endpoints)) = done {
             accepted.push((call, endpoints));

@@ -3,18 +3,18 @@
 use crate::prelude::*;
 use crate::schema::usage_days as days;
 
-/// Adds `more` to its day.
-pub(crate) async fn add(conn: &mut Conn, account: AccountId, more: UsageDay) -> Result<()> {
-    diesel::insert_into(days::table)
-        .values((days::account_id.eq(V(account)), &more))
-        .on_conflict((days::account_id, days::day))
-        .do_update()
-        .set(row! {
-            days: calls += more.calls, conversations += more.conversations,
-            duration_seconds += more.duration_seconds, credits += more.credits
-        })
-        .run(conn)
-        .await
+/// Adds `more` to the days.
+pub(crate) async fn add(conn: &mut Conn, more: Vec<(AccountId, UsageDay)>) -> Result<()> {
+    bulk! {
+        conn, "usage_days" "ON CONFLICT (account_id, day) DO UPDATE SET \
+            calls = usage_days.calls + excluded.calls, \
+            conversations = usage_days.conversations + excluded.conversations, \
+            duration_seconds = usage_days.duration_seconds + excluded.duration_seconds, \
+            credits = usage_days.credits + excluded.credits",
+        days of more in &more; account_id = V(more.0), day = more.1.day, calls = more.1.calls,
+        conversations = more.1.conversations, duration_seconds = more.1.duration_seconds,
+        credits = more.1.credits
+    }
 }
 
 impl Store {

@@ -3,23 +3,14 @@
 use crate::prelude::*;
 use crate::schema::usage_hours as hours;
 
-/// Counts a call that ended.
-pub(crate) async fn add(
-    conn: &mut Conn,
-    account: AccountId,
-    began_at: Timestamp,
-    has_failed: bool,
-) -> Result<()> {
-    let failed = i64::from(has_failed);
-    diesel::insert_into(hours::table)
-        .values(row! {
-            hours: account_id = account, hour = UsageHour::of(began_at), calls = 1_i64, failed
-        })
-        .on_conflict((hours::account_id, hours::hour))
-        .do_update()
-        .set(row! { hours: calls += 1_i64, failed += failed })
-        .run(conn)
-        .await
+/// Adds `more` to the hours.
+pub(crate) async fn add(conn: &mut Conn, more: Vec<(AccountId, UsageHour)>) -> Result<()> {
+    bulk! {
+        conn, "usage_hours" "ON CONFLICT (account_id, hour) DO UPDATE SET \
+            calls = usage_hours.calls + excluded.calls, failed = usage_hours.failed + excluded.failed",
+        hours of more in &more; account_id = V(more.0), hour = more.1.hour, calls = more.1.calls,
+        failed = more.1.failed
+    }
 }
 
 impl Store {

@@ -86,6 +86,53 @@ contract! {
         assert_eq!(kinds, ["call.completed", "call.initiated"]);
     }
 
+    async fn calls_that_end_at_once_are_each_settled_once_and_counted(database: TestDatabase) {
+        let store = database.open().await;
+        let (shop, other) = (Shop::new(&store).await, Shop::new(&store).await);
+        let endpoint = shop.endpoint().await;
+        let mut closing = Vec::new();
+        for number in 0..30 {
+            let of = if number % 3 == 0 { &other } else { &shop };
+            let (id, claim) = of.closing(node()).await;
+            closing.push((of.account, id, claim));
+        }
+        // One claim was lost, and one call is settled twice.
+        closing[0].2 = offhook_storage::mint(after(1));
+        closing.push(closing[1]);
+        let settled = race(closing.len(), |number| {
+            let (store, call) = (store.clone(), closing[number]);
+            let state = [CallState::Completed, CallState::Failed][number % 2];
+            async move { store.settle_call(call, settlement(state, (number % 2) as i64)).await.unwrap() }
+        })
+        .await;
+        assert_eq!(settled[0], None);
+        let twice = [&settled[1], &settled[30]];
+        assert_eq!(twice.iter().filter(|settled| settled.is_some()).count(), 1, "{twice:?}");
+        for (number, settled) in settled.iter().enumerate().skip(2).take(28) {
+            let expected = if number % 3 == 0 { vec![] } else { vec![endpoint] };
+            assert_eq!(settled.as_ref(), Some(&expected), "{number}");
+        }
+        let mut raw = Raw::open(&database).await;
+        assert_eq!(raw.count("reservations").await, 1);
+        let gapless = raw
+            .lines(
+                "SELECT 'entry ' || CAST(l.seq AS TEXT) AS line FROM ledger l WHERE l.seq > 1 AND NOT EXISTS ( \
+                   SELECT 1 FROM ledger p WHERE p.account_id = l.account_id AND p.seq = l.seq - 1 \
+                   AND p.balance_after_credits + l.amount_credits = l.balance_after_credits)",
+            )
+            .await;
+        assert_eq!(gapless, Vec::<String>::new());
+        for (of, calls, held) in [(&shop, 20, 0), (&other, 9, 10)] {
+            let day = of.store.usage(of.account, 0, i32::MAX).await.unwrap()[0];
+            let hour = of.store.usage_hours(of.account, 0, i32::MAX).await.unwrap()[0];
+            assert_eq!((day.calls, day.conversations, day.duration_seconds), (calls, calls, calls * 42));
+            assert_eq!((hour.calls, of.wallet().await), (calls, (1_000 - day.credits, held)));
+        }
+        let waiting = "deliveries d JOIN events e ON e.id = d.event_id JOIN deliveries f ON f.id = d.waits_for \
+                       JOIN events g ON g.id = f.event_id WHERE g.conversation_id = e.conversation_id";
+        assert_eq!(raw.count(waiting).await, 20);
+    }
+
     async fn what_a_call_was_about_is_kept_without_its_nul(store: Store) {
         let shop = Shop::new(&store).await;
         let (id, claim) = shop.closing(node()).await;
