@@ -5,7 +5,7 @@ mod tls;
 use std::sync::Arc;
 use std::time::Duration;
 
-use diesel_async::AsyncPgConnection;
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use percent_encoding::percent_decode_str;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
@@ -21,6 +21,15 @@ use tokio_postgres::error::SqlState;
 use crate::{Result, StoreError};
 use tls::Tls;
 
+/// Settings of every session. Every wait is limited, so that an outage is an error, not a hang. Statements are planned
+/// once, not per set of values: every list has an index for each filter, and conditions that decide on an index are
+/// written out. No statement runs long enough for the JIT compiler to pay off. Indexes are on disks with cheap seeks:
+/// with the server's default, a batch of 100 rows is found by a scan of the whole table.
+const SESSION: &str = "(VALUES ('lock_timeout', '2s'), ('statement_timeout', '5s'), \
+    ('idle_in_transaction_session_timeout', '5s'), ('synchronous_commit', 'on'), \
+    ('plan_cache_mode', 'force_generic_plan'), ('jit', 'off'), ('random_page_cost', '1.1')) \
+    AS session (name, value)";
+
 /// How long opening a connection may take, per address of the host.
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 
@@ -32,21 +41,17 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// Reads the URL and adds `session` to its own options.
+    /// Reads the URL.
     ///
     /// `sslmode` is `disable`, `prefer` (the default: encrypted if the server can), `require` (encrypted or refused) or
     /// `verify-full`. `verify-full` also checks the server's certificate and name, against the PEM file in
     /// `sslrootcert`, or else against the system's roots. With `sslrootcert`, `require` checks too.
-    pub(crate) fn of(url: &str, session: &str) -> Result<Self> {
+    pub(crate) fn of(url: &str) -> Result<Self> {
         let (url, trust) = read_trust(url).map_err(StoreError::Url)?;
         let mut config: tokio_postgres::Config = url
             .parse()
             .map_err(|error: tokio_postgres::Error| StoreError::Url(describe(&error)))?;
-        let options = config
-            .get_options()
-            .map_or_else(|| session.to_owned(), |o| format!("{o} {session}"));
         config
-            .options(options)
             .application_name("offhook")
             .connect_timeout(CONNECT_WITHIN)
             .tcp_user_timeout(Duration::from_secs(5))
@@ -55,18 +60,15 @@ impl Door {
         Ok(Self { config, tls })
     }
 
+    /// A session with the settings of [`SESSION`].
     pub(crate) async fn connect(&self) -> Result<AsyncPgConnection, NoSession> {
-        let (client, connection) = self
-            .config
-            .connect(self.tls.clone())
-            .await
-            .map_err(|error| NoSession::of(&error))?;
-        AsyncPgConnection::try_from_client_and_connection(client, connection)
-            .await
-            .map_err(|error| NoSession {
-                why: error.to_string(),
-                is_full: false,
-            })
+        let (client, connection) = self.config.connect(self.tls.clone()).await?;
+        let session = AsyncPgConnection::try_from_client_and_connection(client, connection);
+        let mut conn = session.await.map_err(NoSession::broken)?;
+        // Not by the startup parameter `options`, which PgBouncer refuses or drops.
+        let set = format!("SELECT set_config(name, value, false) FROM {SESSION}");
+        conn.batch_execute(&set).await.map_err(NoSession::broken)?;
+        Ok(conn)
     }
 }
 
@@ -80,9 +82,18 @@ pub(crate) struct NoSession {
 }
 
 impl NoSession {
-    fn of(error: &tokio_postgres::Error) -> Self {
+    fn broken(error: impl std::fmt::Display) -> Self {
         Self {
-            why: describe(error),
+            why: error.to_string(),
+            is_full: false,
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for NoSession {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self {
+            why: describe(&error),
             is_full: error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS),
         }
     }
@@ -361,7 +372,7 @@ mod tests {
     async fn open(tls: Option<ServerConfig>, query: &str) -> (Opening, String) {
         let (port, opening) = server(tls).await;
         let url = format!("postgres://u:p@localhost:{port}/d{query}");
-        let door = Door::of(&url, "-c TimeZone=UTC").unwrap();
+        let door = Door::of(&url).unwrap();
         let said = door.connect().await.err().map(|none| none.why);
         let said = said.unwrap_or_default();
         (opening.await.unwrap(), said)
@@ -407,7 +418,7 @@ mod tests {
             let _ = socket.read_to_end(&mut Vec::new()).await;
         });
         let url = format!("postgres://u:p@localhost:{port}/d?sslmode=disable");
-        let door = Door::of(&url, "-c TimeZone=UTC").unwrap();
+        let door = Door::of(&url).unwrap();
         door.connect().await.err().unwrap()
     }
 
@@ -442,7 +453,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_meant_is_refused_with_the_remedy() {
-        let refused = |query: &str| match Door::of(&format!("postgres://u:p?w@h/d{query}"), "") {
+        let refused = |query: &str| match Door::of(&format!("postgres://u:p?w@h/d{query}")) {
             Ok(_) => panic!("accepted: {query}"),
             Err(error) => error.to_string(),
         };

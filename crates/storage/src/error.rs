@@ -58,7 +58,7 @@ impl From<DieselError> for StoreError {
 
 /// Messages of passing faults of the databases, for which diesel has no kinds.
 fn is_outage(message: &str) -> bool {
-    const SIGNS: [&str; 12] = [
+    const SIGNS: [&str; 16] = [
         "statement timeout",
         "database is locked",
         "database or disk is full",
@@ -71,6 +71,11 @@ fn is_outage(message: &str) -> bool {
         "connection reset",
         "broken pipe",
         "deadlock detected",
+        // PgBouncer's own.
+        "server conn crashed",
+        "server login",
+        "invalid server parameter",
+        "shutting down",
     ];
     let message = message.to_lowercase();
     SIGNS

@@ -97,10 +97,10 @@ const UNFINISHED: &str = "DO $$ DECLARE unfinished regclass; BEGIN \
 
 /// Applies the pending migrations to PostgreSQL, one process at a time.
 pub(crate) async fn postgres(url: &str) -> Result<Vec<String>> {
-    // Waiting for another node's migration may take longer than a session's usual limit.
-    let door = crate::connect::Door::of(url, "-c TimeZone=UTC")?;
+    let door = crate::connect::Door::of(url)?;
     let mut conn = door.connect().await?;
-    conn.batch_execute("SET lock_timeout = '2s'").await?;
+    // Making an index may take longer than a session's usual limit.
+    conn.batch_execute("SET statement_timeout = 0").await?;
     // Not `pg_advisory_lock`: an index that is made concurrently waits for every session that waits within a statement.
     let lock = format!("pg_try_advisory_lock({LOCK})");
     loop {

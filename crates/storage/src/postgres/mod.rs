@@ -33,14 +33,6 @@ mod queues;
 pub(crate) mod sharing;
 mod steps;
 
-/// Settings of every session. Every wait is limited, so that an outage is an error, not a hang. Statements are planned
-/// once, not per set of values: every list has an index for each filter, and conditions that decide on an index are
-/// written out. No statement runs long enough for the JIT compiler to pay off. Indexes are on disks with cheap seeks:
-/// with the server's default, a batch of 100 rows is found by a scan of the whole table.
-const SESSION: &str = "-c lock_timeout=2s -c statement_timeout=5s \
-    -c idle_in_transaction_session_timeout=5s -c synchronous_commit=on -c TimeZone=UTC \
-    -c plan_cache_mode=force_generic_plan -c jit=off -c random_page_cost=1.1";
-
 /// The error for a server that does not answer.
 const SILENT: &str = "the server does not answer";
 
@@ -54,7 +46,7 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) fn open(url: &str, connections: usize, wait: Duration) -> Result<Self> {
-        let door = Door::of(url, SESSION)?;
+        let door = Door::of(url)?;
         let mut manager = ManagerConfig::default();
         manager.recycling_method = RecyclingMethod::Fast;
         let listening = door.clone();

@@ -35,6 +35,7 @@ mod opening;
 mod overview;
 mod paging;
 mod people;
+mod pgbouncer;
 mod placing;
 mod plans;
 mod raw;
