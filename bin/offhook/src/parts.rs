@@ -34,7 +34,11 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// The database's URL is none.
 pub(crate) fn store_config(settings: &Settings) -> anyhow::Result<StoreConfig> {
     match &settings.database_url {
-        Some(url) => StoreConfig::from_url(url.expose()).map_err(anyhow::Error::msg),
+        Some(url) => {
+            let config = StoreConfig::from_url(url.expose()).map_err(anyhow::Error::msg)?;
+            let direct_url = settings.database_direct_url.as_ref();
+            Ok(config.with_direct_url(direct_url.map(|url| url.expose().to_owned())))
+        }
         None => Ok(StoreConfig::sqlite(settings.database_file())),
     }
 }

@@ -83,6 +83,8 @@ pub(crate) struct Settings {
     pub(crate) data_dir: PathBuf,
     /// `database_url`: a PostgreSQL database in place of the embedded one.
     pub(crate) database_url: Option<Secret>,
+    /// `database_direct_url`: the server itself, if `database_url` leads through a pooler.
+    pub(crate) database_direct_url: Option<Secret>,
     /// `redis_url`: the Redis in which several processes count requests together.
     pub(crate) redis_url: Option<Secret>,
     /// `master_key_file`: the key that seals secrets, as 64 hexadecimal digits.

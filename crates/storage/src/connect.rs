@@ -16,6 +16,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 use crate::{Result, StoreError};
@@ -25,7 +26,7 @@ use tls::Tls;
 /// once, not per set of values: every list has an index for each filter, and conditions that decide on an index are
 /// written out. No statement runs long enough for the JIT compiler to pay off. Indexes are on disks with cheap seeks:
 /// with the server's default, a batch of 100 rows is found by a scan of the whole table.
-const SESSION: &str = "(VALUES ('lock_timeout', '2s'), ('statement_timeout', '5s'), \
+pub(crate) const SESSION: &str = "(VALUES ('lock_timeout', '2s'), ('statement_timeout', '5s'), \
     ('idle_in_transaction_session_timeout', '5s'), ('synchronous_commit', 'on'), \
     ('plan_cache_mode', 'force_generic_plan'), ('jit', 'off'), ('random_page_cost', '1.1')) \
     AS session (name, value)";
@@ -65,10 +66,18 @@ impl Door {
         let (client, connection) = self.config.connect(self.tls.clone()).await?;
         let session = AsyncPgConnection::try_from_client_and_connection(client, connection);
         let mut conn = session.await.map_err(NoSession::broken)?;
-        // Not by the startup parameter `options`, which PgBouncer refuses or drops.
+        // Not by the startup parameter `options`, which PgBouncer refuses or drops. Where it lends sessions to others, the
+        // role has the same settings.
         let set = format!("SELECT set_config(name, value, false) FROM {SESSION}");
         conn.batch_execute(&set).await.map_err(NoSession::broken)?;
         Ok(conn)
+    }
+
+    /// A session as the server begins it.
+    pub(crate) async fn client(&self) -> Result<Client, NoSession> {
+        let (client, connection) = self.config.connect(self.tls.clone()).await?;
+        tokio::spawn(connection);
+        Ok(client)
     }
 }
 
@@ -82,7 +91,7 @@ pub(crate) struct NoSession {
 }
 
 impl NoSession {
-    fn broken(error: impl std::fmt::Display) -> Self {
+    pub(crate) fn broken(error: impl std::fmt::Display) -> Self {
         Self {
             why: error.to_string(),
             is_full: false,

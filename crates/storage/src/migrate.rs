@@ -8,10 +8,12 @@ use diesel::migration::{Migration, MigrationSource};
 use diesel::result::Error::DatabaseError;
 use diesel::sql_types::Bool;
 use diesel::{Connection, RunQueryDsl as _, SqliteConnection};
-use diesel_async::{AsyncMigrationHarness, SimpleAsyncConnection};
+use diesel_async::{AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use tokio::runtime::Handle;
 
+use crate::connect::NoSession;
+use crate::postgres::lasting_session;
 use crate::{Result, StoreError};
 
 const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
@@ -96,11 +98,14 @@ const UNFINISHED: &str = "DO $$ DECLARE unfinished regclass; BEGIN \
      LOOP EXECUTE format('DROP INDEX %s', unfinished); END LOOP; END $$";
 
 /// Applies the pending migrations to PostgreSQL, one process at a time.
-pub(crate) async fn postgres(url: &str) -> Result<Vec<String>> {
-    let door = crate::connect::Door::of(url)?;
-    let mut conn = door.connect().await?;
-    // Making an index may take longer than a session's usual limit.
-    conn.batch_execute("SET statement_timeout = 0").await?;
+pub(crate) async fn postgres(url: &str, direct_url: Option<&str>) -> Result<Vec<String>> {
+    let session = AsyncPgConnection::try_from(lasting_session(url, direct_url).await?).await;
+    let mut conn = session.map_err(NoSession::broken)?;
+    // Making an index may take longer than the role's usual limit.
+    conn.batch_execute(
+        "SET client_min_messages = warning; SET statement_timeout = 0; SET lock_timeout = '2s'",
+    )
+    .await?;
     // Not `pg_advisory_lock`: an index that is made concurrently waits for every session that waits within a statement.
     let lock = format!("pg_try_advisory_lock({LOCK})");
     loop {

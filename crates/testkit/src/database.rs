@@ -78,6 +78,7 @@ impl TestDatabase {
         Self {
             config: StoreConfig::Postgres {
                 url: with_database(&maintenance, &name),
+                direct_url: None,
                 connections: 16,
                 wait: StoreConfig::WAIT,
             },
@@ -208,6 +209,7 @@ async fn make_template(maintenance: &str, client: &Client, name: &str) {
         run(client, &format!("CREATE DATABASE {raw}")).await;
         let config = StoreConfig::Postgres {
             url: with_database(maintenance, &raw),
+            direct_url: None,
             connections: 1,
             wait: StoreConfig::WAIT,
         };

@@ -67,7 +67,13 @@ const LOG_FORMATS: [(&str, LogFormat); 2] =
 pub(super) fn settings(given: &mut Given) -> Result<Settings> {
     let carrier = given.read("calls.carrier", |raw| raw.one_of(&CARRIERS))?;
     let http = http(&mut given.section("http"))?;
+    let database_direct_url = given.read("database_direct_url", database_url)?;
     let database_url = given.read("database_url", database_url)?;
+    if database_direct_url.is_some() && database_url.is_none() {
+        let (key, other) = ("database_direct_url", "database_url");
+        let remedy = "name the database, or remove it";
+        return Err(SettingsError::needs(key, other, remedy));
+    }
     let is_twilio = carrier == Some(CarrierName::Twilio);
     let twilio = twilio(given, is_twilio, &http, database_url.is_some())?;
     Ok(Settings {
@@ -76,6 +82,7 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings> {
             .read("data_dir", path)?
             .unwrap_or_else(|| "data".into()),
         database_url,
+        database_direct_url,
         redis_url: given.read("redis_url", redis_url)?,
         master_key_file: given.read("master_key_file", path)?,
         objects: objects(given)?,

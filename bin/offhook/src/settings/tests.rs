@@ -339,6 +339,9 @@ fn a_wrong_value_is_told_with_its_key_its_place_and_the_remedy() {
         OFFHOOK_DATABASE_URL=hunter2
         => setting `database_url` (from OFFHOOK_DATABASE_URL) must begin with postgres://…
 
+        OFFHOOK_DATABASE_DIRECT_URL=postgres://h/d
+        => setting `database_direct_url` needs `database_url`: name the database, or remove it
+
         OFFHOOK_WHATSAPP__VERSION=24.0
         => setting `whatsapp.version` (from OFFHOOK_WHATSAPP__VERSION) must be a version of the Graph API, such as v24.0
         "#,

@@ -22,6 +22,7 @@ use crate::{Result, StoreError, Verdict};
 use health_probe::HealthProbe;
 
 pub use listener::Listener;
+pub(crate) use pooler::lasting_session;
 pub(crate) use queues::Queues;
 pub(crate) use steps::CallWriter;
 
@@ -29,6 +30,7 @@ pub(crate) mod dialect;
 mod gather;
 mod health_probe;
 mod listener;
+mod pooler;
 mod queues;
 pub(crate) mod sharing;
 mod steps;
@@ -39,17 +41,23 @@ const SILENT: &str = "the server does not answer";
 #[derive(Clone)]
 pub(crate) struct Postgres {
     pool: Pool<AsyncPgConnection>,
-    door: Arc<Door>,
+    listening: Arc<Door>,
     probe: HealthProbe,
     runtime: Handle,
 }
 
 impl Postgres {
-    pub(crate) fn open(url: &str, connections: usize, wait: Duration) -> Result<Self> {
+    /// Listens to other processes at `direct_url`.
+    pub(crate) fn open(
+        url: &str,
+        direct_url: &str,
+        connections: usize,
+        wait: Duration,
+    ) -> Result<Self> {
         let door = Door::of(url)?;
         let mut manager = ManagerConfig::default();
         manager.recycling_method = RecyclingMethod::Fast;
-        let listening = door.clone();
+        let probed = door.clone();
         manager.custom_setup = Box::new(move |_| {
             let door = door.clone();
             async move {
@@ -71,8 +79,8 @@ impl Postgres {
         let runtime = Handle::current();
         Ok(Self {
             pool,
-            probe: HealthProbe::of(listening.clone(), wait, &runtime),
-            door: Arc::new(listening),
+            probe: HealthProbe::of(probed, wait, &runtime),
+            listening: Arc::new(Door::of(direct_url)?),
             runtime,
         })
     }
@@ -151,7 +159,7 @@ impl Postgres {
     }
 
     pub(crate) async fn listen(&self) -> Result<Listener> {
-        Listener::open(&self.door).await
+        Listener::open(&self.listening).await
     }
 
     /// `None` if the server stopped answering before the work was done; the work continues all the same.

@@ -15,6 +15,8 @@ pub enum StoreConfig {
     Postgres {
         /// `postgres://…`.
         url: String,
+        /// The server itself, if `url` leads through a pooler: where to migrate, and to listen to other processes.
+        direct_url: Option<String>,
         /// The most connections.
         connections: usize,
         /// How long anything may wait for the server before that counts as an outage.
@@ -49,17 +51,20 @@ impl StoreConfig {
 
     /// With the longer wait of a user at a terminal.
     #[must_use]
-    pub fn patient(self) -> Self {
-        match self {
-            Self::Postgres {
-                url, connections, ..
-            } => Self::Postgres {
-                url,
-                connections,
-                wait: Self::WAIT_OF_COMMANDS,
-            },
-            sqlite @ Self::Sqlite { .. } => sqlite,
+    pub fn patient(mut self) -> Self {
+        if let Self::Postgres { wait, .. } = &mut self {
+            *wait = Self::WAIT_OF_COMMANDS;
         }
+        self
+    }
+
+    /// With a URL of the server itself.
+    #[must_use]
+    pub fn with_direct_url(mut self, url: Option<String>) -> Self {
+        if let Self::Postgres { direct_url, .. } = &mut self {
+            *direct_url = url;
+        }
+        self
     }
 
     /// Reads a database URL.
@@ -69,6 +74,7 @@ impl StoreConfig {
         match url.split_once("://").map(|(scheme, _)| scheme) {
             Some("postgres" | "postgresql") => Ok(Self::Postgres {
                 url: url.to_owned(),
+                direct_url: None,
                 connections: 16,
                 wait: Self::WAIT,
             }),

@@ -218,9 +218,13 @@ impl Store {
             StoreConfig::Sqlite { file, readers } => Inner::Sqlite(Sqlite::open(file, *readers)?),
             StoreConfig::Postgres {
                 url,
+                direct_url,
                 connections,
                 wait,
-            } => Inner::Postgres(Postgres::open(url, *connections, *wait)?),
+            } => {
+                let direct_url = direct_url.as_ref().unwrap_or(url);
+                Inner::Postgres(Postgres::open(url, direct_url, *connections, *wait)?)
+            }
         };
         let queues = match &inner {
             Inner::Sqlite(_) => None,
@@ -249,7 +253,9 @@ impl Store {
                     .await
                     .map_err(|error| StoreError::Internal(error.to_string()))?
             }
-            StoreConfig::Postgres { url, .. } => migrate::postgres(url).await,
+            StoreConfig::Postgres {
+                url, direct_url, ..
+            } => migrate::postgres(url, direct_url.as_deref()).await,
         }
     }
 

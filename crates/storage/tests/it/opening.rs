@@ -255,6 +255,7 @@ mod only_postgres {
         // The URL's own options are kept in addition to the store's.
         let with_options = StoreConfig::Postgres {
             url: format!("{url}?options=-c%20search_path%3Dnowhere"),
+            direct_url: None,
             connections: 1,
             wait: StoreConfig::WAIT,
         };

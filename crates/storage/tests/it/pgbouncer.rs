@@ -106,3 +106,37 @@ async fn a_pooler_in_session_mode_keeps_settings_and_notifications() {
     other.tell("hello".to_owned()).await.unwrap();
     assert_eq!(listener.next().await.unwrap(), "hello");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn a_pooler_that_keeps_no_prepared_statements_between_transactions_is_refused() {
+    let database = TestDatabase::postgres().await;
+    let pooler = PgBouncer::start(&database, "transaction").await;
+    let config = pooler.in_front_of(&database);
+    // Again, because the first look may leave statements behind.
+    for _ in 0..3 {
+        let refused = open(&config).await.err();
+        assert!(
+            matches!(&refused, Some(StoreError::Url(why)) if why.contains("keeps no prepared statements: set PgBouncer's `pool_mode` to `session`")),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL: just test"]
+async fn only_notifications_depend_on_the_direct_url_after_the_start() {
+    let database = TestDatabase::postgres().await;
+    let pooler = PgBouncer::start(&database, "session").await;
+    let direct_url = url(&pooler.in_front_of(&database)).to_owned();
+    let config = database.config().clone().with_direct_url(Some(direct_url));
+    let store = open(&config).await.unwrap();
+    let mut listener = store.listen().await.unwrap().unwrap();
+    drop(pooler);
+    assert!(matches!(
+        listener.next().await,
+        Err(StoreError::Unavailable(_))
+    ));
+    assert!(store.listen().await.is_err());
+    store.ping().await.unwrap();
+}
