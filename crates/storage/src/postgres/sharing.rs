@@ -5,10 +5,12 @@
 //! account waits for that lock.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use offhook_domain::AccountId;
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Postgres;
@@ -66,10 +68,25 @@ impl<W: Share> Clone for Sharing<W> {
     }
 }
 
+/// Writes of several kinds that lock the same rows take turns, so that within a process none finds them locked.
+pub(crate) type Turns = Arc<tokio::sync::Mutex<()>>;
+
+/// Writes of accounts whose rows were locked, while one transaction of each account waits for them.
+type Parked<W> = Arc<Mutex<HashMap<AccountId, Vec<Waiting<W>>>>>;
+
 impl<W: Share> Sharing<W> {
-    pub(crate) fn of(db: &Postgres) -> Self {
-        Self(together(db, PATIENCE, |db, waiting| {
-            make(db, waiting, false)
+    pub(crate) fn of(db: &Postgres, turns: &Turns) -> Self {
+        let (turns, parked) = (turns.clone(), Parked::default());
+        Self(together(db, PATIENCE, move |db, waiting| {
+            let (turns, parked) = (turns.clone(), parked.clone());
+            async move {
+                let turn = turns.lock().await;
+                let locked = make(&db, waiting, false).await;
+                drop(turn);
+                for (account, waiting) in locked {
+                    park(&db, &parked, account, waiting);
+                }
+            }
         }))
     }
 
@@ -85,42 +102,65 @@ impl<W: Share> Sharing<W> {
     }
 }
 
-/// Makes these writes in one transaction. It waits for locked rows of their accounts only if `is_patient`.
-fn make<W: Share>(
-    db: Postgres,
+/// Makes these writes of an account together once its rows are free, after those that wait for them already.
+fn park<W: Share>(db: &Postgres, parked: &Parked<W>, account: AccountId, waiting: Vec<Waiting<W>>) {
+    use std::collections::hash_map::Entry;
+    match parked.lock().entry(account) {
+        Entry::Occupied(mut others) => return others.get_mut().extend(waiting),
+        Entry::Vacant(free) => free.insert(Vec::new()),
+    };
+    let (db, parked) = (db.clone(), parked.clone());
+    db.runtime.clone().spawn(async move {
+        let mut waiting = waiting;
+        while !waiting.is_empty() {
+            for one in make(&db, waiting, true).await.into_values().flatten() {
+                make_alone(&db, one);
+            }
+            let mut parked = parked.lock();
+            waiting = parked
+                .get_mut(&account)
+                .map(std::mem::take)
+                .unwrap_or_default();
+            if waiting.is_empty() {
+                parked.remove(&account);
+            }
+        }
+    });
+}
+
+/// Makes these writes in one transaction. It waits for locked rows of their accounts only if `is_patient`. Returns those
+/// that it left for that reason.
+async fn make<W: Share>(
+    db: &Postgres,
     waiting: Vec<Waiting<W>>,
     is_patient: bool,
-) -> BoxFuture<'static, ()> {
-    Box::pin(async move {
-        let Some(offset) = waiting.first().map(|one| one.offset) else {
-            return;
-        };
-        let writes: Vec<W> = waiting.iter().map(|one| one.write.clone()).collect();
-        let work = units::judging(move |conn| W::together(conn, writes, offset, is_patient));
-        let shared: Result<Vec<Shared<W::Answer>>> = units::answered(db.write(work).await);
-        let shared = match shared {
-            Ok(shared) => shared,
-            Err(error @ (StoreError::Unavailable(_) | StoreError::UnknownCommit(_))) => {
-                for one in waiting {
-                    answer(one.done, Err(error.clone()));
+) -> HashMap<AccountId, Vec<Waiting<W>>> {
+    let mut locked: HashMap<AccountId, Vec<Waiting<W>>> = HashMap::new();
+    let Some(offset) = waiting.first().map(|one| one.offset) else {
+        return locked;
+    };
+    let writes: Vec<W> = waiting.iter().map(|one| one.write.clone()).collect();
+    let work = units::judging(move |conn| W::together(conn, writes, offset, is_patient));
+    let shared: Result<Vec<Shared<W::Answer>>> = units::answered(db.write(work).await);
+    match shared {
+        Ok(shared) => {
+            for (one, shared) in waiting.into_iter().zip(shared) {
+                match shared {
+                    Shared::Done(done) => answer(one.done, Ok(done)),
+                    Shared::Alone => make_alone(db, one),
+                    Shared::Locked => locked.entry(one.write.account()).or_default().push(one),
                 }
-                return;
-            }
-            // Something else is locked, or one of the writes is at fault.
-            Err(_) => return waiting.into_iter().for_each(|one| make_alone(&db, one)),
-        };
-        let mut later: HashMap<AccountId, Vec<Waiting<W>>> = HashMap::new();
-        for (one, shared) in waiting.into_iter().zip(shared) {
-            match shared {
-                Shared::Done(done) => answer(one.done, Ok(done)),
-                Shared::Alone => make_alone(&db, one),
-                Shared::Locked => later.entry(one.write.account()).or_default().push(one),
             }
         }
-        for waiting in later.into_values() {
-            db.runtime.spawn(make(db.clone(), waiting, true));
+        Err(error @ (StoreError::Unavailable(_) | StoreError::UnknownCommit(_))) => {
+            for one in waiting {
+                answer(one.done, Err(error.clone()));
+            }
         }
-    })
+        // Something else is locked, or one of the writes is at fault.
+        Err(_) => waiting.into_iter().for_each(|one| make_alone(db, one)),
+    }
+    locked
 }
 
 /// Makes a write without delaying the others.

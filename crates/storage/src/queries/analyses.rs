@@ -215,6 +215,20 @@ fn is_pending() -> SqlLiteral<Bool> {
     sql("conversation_analyses.status = 'pending'")
 }
 
+/// Those of the agents that have, or once had, a schema.
+pub(crate) async fn agents_with_schemas(
+    conn: &mut Conn,
+    agents: HashSet<AgentId>,
+) -> Result<HashSet<AgentId>> {
+    let found: Vec<AgentId> = schemas::table
+        .filter(schemas::agent_id.eq_any(agents.into_iter().map(V)))
+        .filter(schemas::definition.is_not_null())
+        .select(schemas::agent_id)
+        .load(conn)
+        .await?;
+    Ok(found.into_iter().collect())
+}
+
 /// Creates the analysis of a conversation that is ending, with its agent's current schema.
 pub(crate) async fn order(
     conn: &mut Conn,

@@ -4,6 +4,7 @@
 use super::{
     analyses, batches,
     call_steps::{answered, append},
+    closing::Closing,
     events,
     idempotency::{self, KeyOwner},
     moments,
@@ -206,49 +207,11 @@ impl Store {
         claim: ClaimId,
         end: CallEnd,
     ) -> Answer<'_, Fenced> {
-        keep!(self, |conn| {
-            let (termination, failure) = match end.outcome {
-                CallOutcome::Completed(reason) => (Some(reason), None),
-                CallOutcome::Failed(reason) => (None, Some(reason)),
-            };
-            let latency = end.latency;
-            type Closed = (i32, AccountId, AgentId, Runtime, Option<Timestamp>);
-            let closed: Option<Closed> = diesel::update(calls::table.find(V(id)))
-                .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
-                .filter(calls::claim_id.eq(V(claim)))
-                .set((
-                    row! {
-                        calls: state = CallState::Closing, termination_reason = termination,
-                        failure_reason = failure, ended_at = end.ended_at,
-                        duration_seconds = end.duration_seconds,
-                        latency_turns = latency.map(|l| l.0),
-                        latency_p50_ms = latency.map(|l| l.1),
-                        latency_p95_ms = latency.map(|l| l.2), last_seq += 1
-                    },
-                    // The call is over, so nothing needs to end it. A legacy call keeps its provider's id, by which it
-                    // is recognized again.
-                    calls::dialog.eq(diesel::dsl::case_when(
-                        calls::runtime.eq(V(Runtime::Legacy)),
-                        calls::dialog,
-                    )
-                    .otherwise(None::<String>)),
-                ))
-                .returning((
-                    calls::last_seq,
-                    calls::account_id,
-                    calls::agent_id,
-                    calls::runtime,
-                    calls::answered_at,
-                ))
-                .returned(conn)
-                .await?;
-            let (seq, account, agent, runtime, answered_at) = some_or!(closed, Fenced::Lost);
-            moments::entered(conn, id, seq, CallState::Closing, end.ended_at).await?;
-            if runtime == Runtime::Engine && answered_at.is_some() {
-                analyses::order(conn, (account, agent), id).await?;
-            }
-            Ok(Fenced::Done)
-        })
+        let closing = Closing { id, claim, end };
+        match &self.queues {
+            Some(queues) => Box::pin(queues.closings.make(closing, 0)),
+            None => transact!(self, |conn| close(conn, closing).await),
+        }
     }
 
     /// Asks the owner of a dialing or live call to hang up; `false` if the call is neither.
@@ -301,6 +264,49 @@ impl Store {
             finish(conn, account, id, ended, settlement).await
         })
     }
+}
+
+/// `dialing | live → closing` of a call by itself.
+pub(crate) async fn close(conn: &mut Conn, closing: Closing) -> Result<Verdict<Fenced>> {
+    let Closing { id, claim, end } = closing;
+    let (termination, failure) = end.reasons();
+    let latency = end.latency;
+    type Closed = (i32, AccountId, AgentId, Runtime, Option<Timestamp>);
+    let closed: Option<Closed> = diesel::update(calls::table.find(V(id)))
+        .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
+        .filter(calls::claim_id.eq(V(claim)))
+        .set((
+            row! {
+                calls: state = CallState::Closing, termination_reason = termination,
+                failure_reason = failure, ended_at = end.ended_at,
+                duration_seconds = end.duration_seconds,
+                latency_turns = latency.map(|l| l.0),
+                latency_p50_ms = latency.map(|l| l.1),
+                latency_p95_ms = latency.map(|l| l.2), last_seq += 1
+            },
+            // The call is over, so nothing needs to end it. A legacy call keeps its provider's id, by which it
+            // is recognized again.
+            calls::dialog.eq(diesel::dsl::case_when(
+                calls::runtime.eq(V(Runtime::Legacy)),
+                calls::dialog,
+            )
+            .otherwise(None::<String>)),
+        ))
+        .returning((
+            calls::last_seq,
+            calls::account_id,
+            calls::agent_id,
+            calls::runtime,
+            calls::answered_at,
+        ))
+        .returned(conn)
+        .await?;
+    let (seq, account, agent, runtime, answered_at) = some_or!(closed, Rollback(Fenced::Lost));
+    moments::entered(conn, id, seq, CallState::Closing, end.ended_at).await?;
+    if runtime == Runtime::Engine && answered_at.is_some() {
+        analyses::order(conn, (account, agent), id).await?;
+    }
+    Ok(Commit(Fenced::Done))
 }
 
 /// Settles a call by itself.

@@ -17,6 +17,7 @@ pub(crate) mod chat_endings;
 pub(crate) mod chat_views;
 pub(crate) mod chats;
 pub(crate) mod claims;
+pub(crate) mod closing;
 pub(crate) mod conversation_retention;
 pub(crate) mod conversations;
 pub(crate) mod credentials;

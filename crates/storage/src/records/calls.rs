@@ -99,6 +99,16 @@ pub struct CallEnd {
     pub latency: Option<(i32, i32, i32)>,
 }
 
+impl CallEnd {
+    /// How an answered call ended, or why the call failed.
+    pub(crate) const fn reasons(&self) -> (Option<TerminationReason>, Option<FailureReason>) {
+        match self.outcome {
+            CallOutcome::Completed(reason) => (Some(reason), None),
+            CallOutcome::Failed(reason) => (None, Some(reason)),
+        }
+    }
+}
+
 /// The settlement of a call.
 #[derive(Debug, Clone)]
 pub struct Settlement {
