@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use offhook_domain::AccountId;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 use super::Postgres;
 use super::gather::{ended, together};
@@ -80,7 +81,8 @@ impl<W: Share> Sharing<W> {
         Self(together(db, PATIENCE, move |db, waiting| {
             let (turns, parked) = (turns.clone(), parked.clone());
             async move {
-                let turn = turns.lock().await;
+                // A transaction that is stuck does not hold up the others.
+                let turn = timeout(PATIENCE, turns.lock()).await;
                 let locked = make(&db, waiting, false).await;
                 drop(turn);
                 for (account, waiting) in locked {
