@@ -120,11 +120,18 @@ pub(crate) async fn postgres(url: &str, direct_url: Option<&str>) -> Result<Vec<
         let began = Instant::now();
         // A session that waits for a table's lock blocks all that queue behind it. So let go, and retry.
         loop {
-            let cleared = runtime.block_on(conn.batch_execute(UNFINISHED));
             let mut harness = AsyncMigrationHarness::new(conn);
-            let done = cleared
-                .map_err(StoreError::from)
-                .and_then(|()| run(&mut harness, POSTGRES));
+            let is_pending = harness.has_pending_migration(POSTGRES).map_err(failed);
+            conn = harness.into_inner();
+            // Only then: somebody else may be making an index.
+            let cleared = match is_pending {
+                Ok(true) => runtime
+                    .block_on(conn.batch_execute(UNFINISHED))
+                    .map_err(StoreError::from),
+                done => done.map(drop),
+            };
+            let mut harness = AsyncMigrationHarness::new(conn);
+            let done = cleared.and_then(|()| run(&mut harness, POSTGRES));
             conn = harness.into_inner();
             match done {
                 Err(StoreError::Locked) if began.elapsed() < TABLES_BUSY => {
@@ -147,6 +154,14 @@ pub(crate) fn newest() -> String {
     versions.max().unwrap_or_default()
 }
 
+fn failed(error: Box<dyn std::error::Error + Send + Sync>) -> StoreError {
+    let error = error.to_string();
+    match error.contains("lock timeout") {
+        true => StoreError::Locked,
+        false => StoreError::Internal(format!("migration failed: {error}")),
+    }
+}
+
 fn run<DB: diesel::backend::Backend>(
     harness: &mut impl MigrationHarness<DB>,
     migrations: EmbeddedMigrations,
@@ -154,13 +169,6 @@ fn run<DB: diesel::backend::Backend>(
 where
     EmbeddedMigrations: MigrationSource<DB>,
 {
-    let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
-        let error = error.to_string();
-        match error.contains("lock timeout") {
-            true => StoreError::Locked,
-            false => StoreError::Internal(format!("migration failed: {error}")),
-        }
-    };
     let applied = harness.applied_migrations().map_err(failed)?;
     let known = migrations.migrations().map_err(failed)?;
     let first = known.iter().map(|one| one.name().version()).min();
