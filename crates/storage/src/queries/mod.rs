@@ -40,6 +40,7 @@ pub(crate) mod jobs;
 pub(crate) mod ledger;
 pub(crate) mod legacy;
 pub(crate) mod legacy_reports;
+pub(crate) mod locked_wallets;
 pub(crate) mod locks;
 pub(crate) mod logs;
 pub(crate) mod moments;

@@ -1,6 +1,6 @@
 //! Accepts several calls in one transaction, on PostgreSQL, with statements that do not depend on how many they are.
 
-use super::{calls, events, idempotency, wallets};
+use super::{calls, events, idempotency, locked_wallets, wallets};
 use crate::database::Together;
 use crate::postgres::dialect::insert_keys;
 use crate::postgres::sharing::{self, Share, Shared};
@@ -40,7 +40,7 @@ async fn place_together(
     is_patient: bool,
 ) -> Result<Verdict<Vec<Shared<Placed>>>> {
     let accounts: HashSet<AccountId> = calls.iter().map(|call| call.account_id).collect();
-    let mut purses = wallets::lock(conn, accounts, is_patient).await?;
+    let mut purses = locked_wallets::lock(conn, accounts, is_patient).await?;
     let mut keys = HashSet::new();
     let mut done: Vec<Shared<Placed>> = Vec::with_capacity(calls.len());
     for call in &calls {

@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{calls as ends, events, moments, placing, usage, usage_hours, wallets};
+use super::{
+    calls as ends, events, locked_wallets as wallets, moments, placing, usage, usage_hours,
+};
 use crate::database::Together;
 use crate::postgres::sharing::{self, Share, Shared};
 use crate::prelude::*;
@@ -78,24 +80,22 @@ async fn settle_together(
     dialect!(conn, limit_lock_wait(Some(placing::PATIENCE)))?;
     let has_purse = |one: &&Settling| purses.contains_key(&one.account);
     let ids = settlings.iter().filter(has_purse).map(|one| one.id);
-    let found = closing(conn, ids.collect()).await?;
+    let mut found = closing(conn, ids.collect()).await?;
     let mut done = Vec::with_capacity(settlings.len());
-    let mut ours: Vec<(&Settling, &ends::Ended)> = Vec::new();
+    let mut ours: Vec<(&Settling, ends::Ended)> = Vec::new();
     for one in &settlings {
-        done.push(
-            match (purses.contains_key(&one.account), found.get(&one.id)) {
-                (false, _) => Shared::Locked,
-                (true, Some((account, claim, ended)))
-                    if *account == one.account
-                        && *claim == Some(one.claim)
-                        && !ours.iter().any(|(other, _)| other.id == one.id) =>
-                {
-                    ours.push((one, ended));
-                    Shared::Done(Some(Vec::new()))
-                }
-                (true, _) => Shared::Alone,
-            },
-        );
+        if !purses.contains_key(&one.account) {
+            done.push(Shared::Locked);
+            continue;
+        }
+        // A second settlement of the same call finds it gone from here, and is judged by itself.
+        match found.remove(&one.id) {
+            Some((account, claim, ended)) if account == one.account && claim == Some(one.claim) => {
+                ours.push((one, ended));
+                done.push(Shared::Done(Some(Vec::new())));
+            }
+            _ => done.push(Shared::Alone),
+        }
     }
     ensure!(!ours.is_empty(), Rollback(done));
     let ids: Vec<ConversationId> = ours.iter().map(|(one, _)| one.id).collect();
