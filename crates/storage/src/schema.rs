@@ -35,6 +35,13 @@ tables! {
         streams -> Integer,
     }
 
+    trial_days (account_id) {
+        account_id -> sql::Uuid,
+        day -> Integer,
+        replies -> Integer,
+        seconds -> Integer,
+    }
+
     accounts (id) {
         id -> sql::Uuid,
         name -> Text,

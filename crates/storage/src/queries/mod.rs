@@ -65,6 +65,7 @@ pub(crate) mod settling;
 pub(crate) mod talks;
 pub(crate) mod team;
 pub(crate) mod tools;
+pub(crate) mod trials;
 pub(crate) mod turns;
 pub(crate) mod usage;
 pub(crate) mod usage_hours;

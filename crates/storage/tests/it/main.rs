@@ -47,6 +47,7 @@ mod sharing;
 mod shop;
 mod talks;
 mod tools;
+mod trials;
 mod voices;
 mod wallets;
 mod whatsapp;
