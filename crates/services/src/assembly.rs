@@ -25,7 +25,7 @@ use crate::{
     Accounts, Agents, Analyses, Batches, Billing, CallSettings, Calls, Catalog, CatalogError,
     Chats, Context, Conversations, Credentials, DocumentWorker, Health, Inbound, Integrations,
     Keys, Knowledge, Legacy, Live, Network, Numbers, Overview, People, PlanChanges, Providers,
-    RecordingKeeper, RequestLogs, Restored, Retention, Runner, Talks, Team, ToolShelf,
+    RecordingKeeper, RequestLogs, Restored, Retention, Runner, Talks, Team, ToolShelf, Trials,
     UploadCollector, Voices, Wakes, Webhooks, WhatsApp, Widgets, chats, knowledge, legacy,
 };
 
@@ -109,6 +109,8 @@ use_cases! {
     chats: Chats = Chats(runner.clone()),
     /// Spoken conversations from web pages.
     talks: Talks = Talks(runner.clone(), Arc::default()),
+    /// Members' trials of drafts.
+    trials: Trials = Trials(runner.clone(), Arc::default()),
     widgets: Widgets = Widgets(ctx.clone()),
     conversations: Conversations = Conversations { ctx: ctx.clone(), live: live.clone(), recordings: recordings.clone() },
     /// Accounts' credentials at providers.

@@ -31,7 +31,7 @@ use crate::error::{Result, UseCaseError};
 use crate::uploads::Uploads;
 use crate::{Context, Page, PageRequest, Refusal};
 
-pub(crate) use agent::{SEARCH, with_knowledge};
+pub(crate) use agent::{Documents, SEARCH, with_documents, with_knowledge};
 pub use content::{CreateDocument, DocumentFile, NewContent};
 pub use document_worker::DocumentWorker;
 pub use folders::{CreateFolder, UpdateFolder};

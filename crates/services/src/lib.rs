@@ -60,6 +60,7 @@ mod team;
 mod toolkits;
 mod tools;
 mod transact;
+mod trials;
 mod turns;
 mod uploads;
 mod voices;
@@ -113,6 +114,7 @@ pub use offhook_engine::ports::callbacks::{
     Callback as CarrierCallback, CarrierCallbacks, MediaConnection,
 };
 pub use offhook_engine::ports::waiting::{NotAnswered, WaitingLine};
+pub use offhook_engine::{Turn as SpokenTurn, TurnLatency, TurnRole, ports::Passage};
 pub use offhook_objects as objects;
 pub use offhook_storage as store;
 pub use overview::{LastDay, Overview};
@@ -134,6 +136,7 @@ pub use talks::{TALK_FRAME_BYTES, TALK_RATE, Talk, TalkEvent, Talks};
 pub use team::{Invited, Seats, Team, TeamRefusal};
 pub use toolkits::Toolkit;
 pub use tools::{ToolShelf, ToolView};
+pub use trials::{Draft, TRIAL_REPLIES, TRIAL_SECONDS, TrialNote, TrialReply, TrialTurn, Trials};
 pub use uploads::UploadCollector;
 pub use voices::{ListedVoice, SyncOutcome, VoiceFilter, VoicePlace, VoiceSyncError, Voices};
 pub use webhooks::{Registered, Webhooks, event_example};

@@ -100,6 +100,14 @@ pub enum Refusal {
     TalkOutsideHours(_opens_in: Option<u64>) => "it is outside the agent's calling hours",
         "Está fuera del horario de llamadas del agente.";
 
+    TrialsBusy(most: usize) => "{most} trials of this account are under way: end one first",
+        "Ya hay {most} pruebas en curso en esta cuenta. Termina una primero.";
+    NoMoreTrialReplies(most: i64) => "the account's {most} trial replies of today are used up. The next day begins at midnight UTC",
+        "Las {most} respuestas de prueba de hoy se agotaron. El día siguiente comienza a la medianoche UTC.";
+    NoMoreTrialTalk(most: i64) =>
+        "what is left of the account's {most} minutes of trial talk today does not cover this one. The next day begins at midnight UTC",
+        "Lo que queda hoy de los {most} minutos de prueba hablada no alcanza para esta. El día siguiente comienza a la medianoche UTC.";
+
     NoCalls => "the account's plan holds no calls: choose one that does", "El plan de la cuenta no incluye llamadas: elige uno que sí.";
     NoApi => "the account's plan has no API, and so no widget",
         "El plan de la cuenta no incluye la API, y por eso tampoco el widget.";

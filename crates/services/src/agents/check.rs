@@ -52,7 +52,7 @@ impl Agents {
 
 impl Providers {
     /// Checks a configuration against this service: catalog, target URLs, time zones and features not built yet.
-    pub(super) fn check_config(&self, config: &AgentConfig) -> Result<(), FieldError> {
+    pub(crate) fn check_config(&self, config: &AgentConfig) -> Result<(), FieldError> {
         let llm = &config.llm;
         let named = llm.provider.as_deref().zip(llm.model.as_deref());
         if let Some(provider) = llm.provider.as_deref() {
@@ -127,7 +127,7 @@ impl Providers {
         found.is_ok()
     }
 
-    pub(super) fn check_publishable(&self, config: &AgentConfig) -> Result<()> {
+    pub(crate) fn check_publishable(&self, config: &AgentConfig) -> Result<()> {
         config.publishable().map_err(refused)?;
         let llm = &config.llm;
         if let Some((provider, model)) = llm.provider.as_deref().zip(llm.model.as_deref())

@@ -46,7 +46,7 @@ impl Work {
     }
 
     /// Cancelled when answers must stop where they are.
-    pub(super) const fn hurry(&self) -> &CancellationToken {
+    pub(crate) const fn hurry(&self) -> &CancellationToken {
         &self.hurry
     }
 

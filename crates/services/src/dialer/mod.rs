@@ -41,6 +41,7 @@ pub(crate) use hangups::obey_hangups;
 pub(crate) use leases::keep_leases;
 pub(crate) use legacy::adopt as adopt_legacy;
 pub(crate) use meter::Meter;
+pub(crate) use numbers::NO_NUMBER;
 pub(crate) use orphans::sweep;
 pub(crate) use registry::{Places, Registry};
 

@@ -4,7 +4,7 @@ use offhook_domain::E164;
 use offhook_storage::Conversation;
 
 /// Stands for the numbers of a web page's call, which has none. Its line is open already, and uses neither.
-const NO_NUMBER: &str = "+10000000";
+pub(crate) const NO_NUMBER: &str = "+10000000";
 
 /// The caller's and the called number. A withheld caller number is replaced by the called one: the line is open
 /// already, so it is not dialed.

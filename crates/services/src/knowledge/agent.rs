@@ -1,10 +1,10 @@
-//! The documents that an agent can search in a call: those that its published version pins.
+//! The documents that an agent can search in a conversation: those that its published version pins, or that its draft names.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use offhook_domain::config::KnowledgeMode;
-use offhook_domain::{AccountId, AgentConfig, AgentId, Json};
+use offhook_domain::{AccountId, AgentConfig, AgentId, DocumentId, FolderId, Json};
 use offhook_engine::ports::{Knowledge, Passage, ToolCall, ToolDefinition, ToolOutcome, Tools};
 use offhook_storage::{Conversation, StoreError};
 
@@ -19,45 +19,61 @@ const DESCRIPTION: &str =
 
 const PARAMETERS: &str = r#"{"type":"object","properties":{"query":{"type":"string","description":"What to look for, in the words of the question."}},"required":["query"],"additionalProperties":false}"#;
 
-/// The documents of one call's agent.
+/// Which documents an agent searches.
+pub(crate) enum Documents {
+    /// Those that a version of it pins.
+    Pinned(AgentId, i32),
+    /// Those that a draft names, and all in these folders.
+    Named(Vec<DocumentId>, Vec<FolderId>),
+}
+
+/// The documents of one conversation's agent.
 pub(crate) struct AgentKnowledge {
     knowledge: super::Knowledge,
     account: AccountId,
-    agent: AgentId,
-    version: i32,
+    documents: Documents,
     top_k: usize,
 }
 
 impl AgentKnowledge {
-    /// What the call's agent can search, and how. `None` if its configuration disables search, or the account's plan no
-    /// longer has the Engine module.
-    pub(crate) async fn of(
+    /// What the agent can search, and how. `None` if its configuration disables search, or the account's plan no longer has
+    /// the Engine module.
+    async fn of(
         knowledge: &super::Knowledge,
-        call: &Conversation,
+        account_id: AccountId,
+        documents: Documents,
         config: &AgentConfig,
     ) -> Result<Option<Self>, StoreError> {
         if config.knowledge_base.mode == KnowledgeMode::Off {
             return Ok(None);
         }
-        let account = retried(|| knowledge.ctx.store.account(call.account_id)).await?;
+        let account = retried(|| knowledge.ctx.store.account(account_id)).await?;
         let has_module = account.is_some_and(|account| {
             let terms = knowledge.ctx.plans.terms(account.plan);
             account.engine_module.unwrap_or(terms.engine_module)
         });
         Ok(has_module.then(|| Self {
             knowledge: knowledge.clone(),
-            account: call.account_id,
-            agent: call.agent_id,
-            version: call.agent_version,
+            account: account_id,
+            documents,
             top_k: usize::try_from(config.knowledge_base.top_k).unwrap_or(1),
         }))
     }
 
     async fn passages(&self, question: &str) -> Result<Vec<Passage>, StoreError> {
         let store = &self.knowledge.ctx.store;
-        let documents = store
-            .pinned_documents(self.account, self.agent, self.version)
-            .await?;
+        let documents = match &self.documents {
+            Documents::Pinned(agent, version) => {
+                let pinned = store.pinned_documents(self.account, *agent, *version);
+                pinned.await?
+            }
+            Documents::Named(documents, folders) => {
+                let within = store.documents_within(self.account, folders.clone());
+                let within = within.await?;
+                let others = within.into_iter().filter(|id| !documents.contains(id));
+                documents.iter().copied().chain(others).collect()
+            }
+        };
         if documents.is_empty() {
             return Ok(Vec::new());
         }
@@ -75,7 +91,7 @@ impl AgentKnowledge {
 impl Knowledge for AgentKnowledge {
     async fn search(&self, question: &str) -> Vec<Passage> {
         self.passages(question).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, agent = %self.agent, "an agent's documents could not be searched");
+            tracing::warn!(%error, account = %self.account, "an agent's documents could not be searched");
             Vec::new()
         })
     }
@@ -117,21 +133,33 @@ impl Tools for WithSearch {
             Ok(passages) if passages.is_empty() => "The documents say nothing about it.".to_owned(),
             Ok(passages) => offhook_engine::quote(&passages),
             Err(error) => {
-                tracing::warn!(%error, agent = %self.knowledge.agent, "an agent's documents could not be searched");
+                tracing::warn!(%error, account = %self.knowledge.account, "an agent's documents could not be searched");
                 "The documents cannot be searched now.".to_owned()
             }
         })
     }
 }
 
-/// The agent's documents: searched before each answer, or by the model through an additional tool.
+/// The documents of a conversation's agent: searched before each answer, or by the model through an additional tool.
 pub(crate) async fn with_knowledge(
     base: &super::Knowledge,
     call: &Conversation,
     config: &AgentConfig,
     tools: Arc<dyn Tools>,
 ) -> Result<(Arc<dyn Tools>, Option<Arc<dyn Knowledge>>), StoreError> {
-    Ok(match AgentKnowledge::of(base, call, config).await? {
+    let pinned = Documents::Pinned(call.agent_id, call.agent_version);
+    with_documents(base, (call.account_id, pinned), config, tools).await
+}
+
+/// As [`with_knowledge`], with these documents of the account.
+pub(crate) async fn with_documents(
+    base: &super::Knowledge,
+    (account, documents): (AccountId, Documents),
+    config: &AgentConfig,
+    tools: Arc<dyn Tools>,
+) -> Result<(Arc<dyn Tools>, Option<Arc<dyn Knowledge>>), StoreError> {
+    let knowledge = AgentKnowledge::of(base, account, documents, config).await?;
+    Ok(match knowledge {
         None => (tools, None),
         Some(knowledge) if config.knowledge_base.mode == KnowledgeMode::Tool => {
             (Arc::new(WithSearch { knowledge, tools }), None)

@@ -104,7 +104,7 @@ impl Talks {
 }
 
 /// A page's line until its agent is ready.
-struct Waiting(PageLine);
+pub(crate) struct Waiting(pub(crate) PageLine);
 
 #[async_trait]
 impl WaitingLine for Waiting {

@@ -30,18 +30,12 @@ impl Listeners {
 
     /// Sends a turn to the page, if it listens. Tool requests and responses are visible to the account only.
     pub(crate) fn said(&self, id: ConversationId, turn: &Turn) {
-        let is_agent = match turn.role {
-            TurnRole::Agent => true,
-            TurnRole::User => false,
-            TurnRole::Tool => return,
-        };
+        if turn.role == TurnRole::Tool {
+            return;
+        }
         let listener = self.0.lock().get(&id).cloned();
         if let Some(listener) = listener {
-            let _ = listener.try_send(TalkEvent::Turn {
-                is_agent,
-                text: turn.text.clone(),
-                is_cut: turn.interrupted,
-            });
+            let _ = listener.try_send(TalkEvent::of(turn.clone()));
         }
     }
 

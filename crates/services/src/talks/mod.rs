@@ -16,6 +16,7 @@ use crate::calls::{Hours, opening};
 use crate::error::{Result, UseCaseError};
 use crate::{Refusal, Runner};
 
+pub(crate) use begin::Waiting;
 pub(crate) use listeners::Listeners;
 pub use talk::{Talk, TalkEvent};
 

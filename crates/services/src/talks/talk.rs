@@ -4,6 +4,8 @@ use bytes::Bytes;
 use offhook_boxed::boxed;
 use offhook_browser::{PageEnd, Refused, Sent};
 use offhook_domain::{CallOutcome, ConversationId};
+use offhook_engine::ports::Passage;
+use offhook_engine::{Turn, TurnLatency, TurnRole};
 use tokio::sync::mpsc;
 
 /// An event for the page.
@@ -22,8 +24,28 @@ pub enum TalkEvent {
         /// Whether it was cut short.
         is_cut: bool,
     },
+    /// A tool was called: its name, arguments and answer as transcripts have them. Members trying an agent see it.
+    Tool(String),
+    /// The next reply is based on these passages. Members trying an agent see them.
+    Passages(Vec<Passage>),
+    /// How long the reply that is heard now took. Members trying an agent see it.
+    Measured(TurnLatency),
     /// The conversation is over, and this is the last event. `None`: the outcome is not known here.
     Ended(Option<CallOutcome>),
+}
+
+impl TalkEvent {
+    /// The event of a turn.
+    pub(crate) fn of(turn: Turn) -> Self {
+        match turn.role {
+            TurnRole::Tool => Self::Tool(turn.text),
+            role => Self::Turn {
+                is_agent: role == TurnRole::Agent,
+                text: turn.text,
+                is_cut: turn.interrupted,
+            },
+        }
+    }
 }
 
 /// A running conversation. Dropping it hangs up for the visitor.
@@ -41,7 +63,7 @@ pub struct Talk {
 
 #[boxed]
 impl Talk {
-    pub(super) const fn new(
+    pub(crate) const fn new(
         id: ConversationId,
         page: PageEnd,
         news: mpsc::Receiver<TalkEvent>,

@@ -1,0 +1,187 @@
+//! Trials: a member writes or talks with a draft of an agent before it is saved. Its tools act; nothing else of it is
+//! stored, listed or billed. What an account may use of it in a day is limited, and how many it may hold at once.
+
+mod talking;
+mod writing;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use offhook_boxed::boxed;
+use offhook_domain::json::Json;
+use offhook_domain::{AccountId, AgentConfig, AgentId, ConversationId, Metadata, ToolId};
+use offhook_engine::ports::{Knowledge, NoTools, Passage, Tools};
+use offhook_engine::{Persona, Turn};
+use offhook_storage::{PinnedTool, mint};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+
+use crate::error::{Result, UseCaseError};
+use crate::integrations::Functions;
+use crate::knowledge::{Documents, named, with_documents};
+use crate::personas::persona;
+use crate::tools::Toolbox;
+use crate::{Refusal, Runner};
+
+pub use writing::{TrialReply, TrialTurn};
+
+/// Written replies that an account may ask for in a day in UTC.
+pub const TRIAL_REPLIES: i32 = 1_000;
+
+/// Seconds of talk that an account may use in a day in UTC.
+pub const TRIAL_SECONDS: i32 = 3_600;
+
+/// Trials that an account may hold at once in a process.
+const AT_ONCE: usize = 3;
+
+/// Members' trials of drafts.
+#[derive(Clone)]
+pub struct Trials(pub(crate) Arc<Runner>, pub(crate) Arc<Running>);
+
+/// How many trials each account holds here.
+pub(crate) type Running = Mutex<HashMap<AccountId, usize>>;
+
+/// One of them; dropping it removes it from the count.
+struct Place(Arc<Running>, AccountId);
+
+impl Place {
+    fn take(running: &Arc<Running>, account: AccountId) -> Result<Self> {
+        let mut all = running.lock();
+        let held = all.entry(account).or_default();
+        if *held >= AT_ONCE {
+            return Err(UseCaseError::Conflict(Refusal::TrialsBusy(AT_ONCE)));
+        }
+        *held += 1;
+        Ok(Self(running.clone(), account))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut all = self.0.lock();
+        if let Some(held) = all.get_mut(&self.1) {
+            *held -= 1;
+            if *held == 0 {
+                all.remove(&self.1);
+            }
+        }
+    }
+}
+
+/// What is tried: a configuration as an editor shows it, and values for its `{{names}}`.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    pub agent: AgentId,
+    pub config: Json,
+    pub metadata: Metadata,
+}
+
+/// Something that a conversation shows beside what is said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TrialNote {
+    Turn(Turn),
+    /// The passages that the next reply is based on.
+    Passages(Vec<Passage>),
+}
+
+/// A draft that can hold a conversation.
+struct Ready {
+    config: AgentConfig,
+    persona: Persona,
+    tools: Arc<dyn Tools>,
+    knowledge: Option<Arc<dyn Knowledge>>,
+}
+
+#[boxed]
+impl Trials {
+    /// Checks the draft as publishing does, and prepares what it needs. `notes` learns which passages are found.
+    async fn prepare(
+        &self,
+        account: AccountId,
+        draft: &Draft,
+        notes: mpsc::UnboundedSender<TrialNote>,
+    ) -> Result<Ready> {
+        let shared = &self.0;
+        shared.check_running()?;
+        let found = shared.store.agent_with_config(account, draft.agent, None);
+        let (agent, _) = found.await?.ok_or(UseCaseError::NotFound)?;
+        let config = AgentConfig::from_json(&draft.config, "config", &agent.language)?;
+        shared.providers.check_config(&config)?;
+        shared.providers.check_publishable(&config)?;
+        shared.ctx.check_knowledge(account, &config, None).await?;
+        let tools = self.tools(account, &config).await?;
+        let (documents, folders) = named(&config.knowledge_base);
+        let documents = (account, Documents::Named(documents, folders));
+        let (tools, knowledge) =
+            with_documents(&shared.knowledge, documents, &config, tools).await?;
+        let persona = persona(&config, &draft.metadata).ok_or(UseCaseError::NotFound)?;
+        let persona = shared.with_key(account, persona).await?;
+        let noted = |inner| Arc::new(Noted { inner, notes }) as Arc<dyn Knowledge>;
+        Ok(Ready {
+            config,
+            persona,
+            tools,
+            knowledge: knowledge.map(noted),
+        })
+    }
+
+    /// The draft's tools as they are now.
+    async fn tools(&self, account: AccountId, config: &AgentConfig) -> Result<Arc<dyn Tools>> {
+        let shared = &self.0;
+        let ids: Vec<ToolId> = shared.ctx.tools_of(account, config).await??;
+        if ids.is_empty() {
+            return Ok(Arc::new(NoTools));
+        }
+        let mut pinned = Vec::with_capacity(ids.len());
+        for id in ids {
+            if let Some((row, headers)) = shared.store.tool_with_headers(account, id).await? {
+                pinned.push(PinnedTool {
+                    id,
+                    definition: row.definition,
+                    headers,
+                });
+            }
+        }
+        let prefixes = shared.calls.allowed_prefixes.clone();
+        let toolbox = Toolbox::new(shared.tool_client.clone(), prefixes, pinned)?;
+        let id: ConversationId = mint(shared.clock.now());
+        let functions = Functions::new(shared.integrations.clone(), account, id);
+        Ok(Arc::new(toolbox.with_functions(functions)))
+    }
+
+    /// Counts what a trial may use at most. Returns the day that it counts for.
+    async fn count(&self, account: AccountId, used: (i32, i32)) -> Result<i32> {
+        let now = self.0.clock.now();
+        let (day, most) = (now.utc_day(), (TRIAL_REPLIES, TRIAL_SECONDS));
+        if self.0.store.count_trial(account, day, used, most).await? {
+            return Ok(day);
+        }
+        let refusal = match used.0 {
+            0 => Refusal::NoMoreTrialTalk(i64::from(TRIAL_SECONDS / 60)),
+            _ => Refusal::NoMoreTrialReplies(i64::from(TRIAL_REPLIES)),
+        };
+        let tomorrow = offhook_domain::Timestamp::of_utc_day(day.saturating_add(1));
+        Err(UseCaseError::RateLimited(
+            refusal,
+            tomorrow.since(now).as_secs().max(1),
+        ))
+    }
+}
+
+/// Knowledge whose passages are shown.
+struct Noted {
+    inner: Arc<dyn Knowledge>,
+    notes: mpsc::UnboundedSender<TrialNote>,
+}
+
+#[async_trait]
+impl Knowledge for Noted {
+    async fn search(&self, question: &str) -> Vec<Passage> {
+        let passages = self.inner.search(question).await;
+        if !passages.is_empty() {
+            let _ = self.notes.send(TrialNote::Passages(passages.clone()));
+        }
+        passages
+    }
+}
