@@ -34,6 +34,8 @@ pub use recording::send as send_recording;
 pub use request::bodies::{Room, Sender};
 pub use request::body::{BODY_TIMEOUT, announced_length, time_for as time_for_body};
 pub use server::{app, serve, serve_https};
+pub use voice_socket::{Start, open_trial};
+
 pub use state::{HttpConfig, HttpState, Pages, address_of, admit_call};
 
 // Unit tests and the tests in `tests/it` are one binary. The latter only use the public API.

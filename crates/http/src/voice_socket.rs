@@ -1,8 +1,8 @@
-//! The WebSocket of a page that talks: audio in binary messages, everything else as JSON in text messages.
+//! The WebSocket of a page that talks: audio in binary messages, everything else as JSON in text messages. The page is one
+//! that an agent's widget serves, or the editor of an agent.
 
 mod messages;
 
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -11,21 +11,26 @@ use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::http::header::{HeaderMap, SEC_WEBSOCKET_PROTOCOL};
 use offhook_domain::{AgentId, Json};
-use offhook_services::{TALK_FRAME_BYTES, Talk, TalkEvent, UseCaseError};
+use offhook_services::{TALK_FRAME_BYTES, Talk, TalkEvent};
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use crate::reply::Reply;
-use crate::request::ask::FromPath;
+use crate::request::ask::{FromPath, state};
 use crate::request::body::FromBody;
 use crate::request::page::Page;
 use crate::websocket::{self, Line, Speaker};
-use crate::{ApiError, Code, HttpState, address_of};
+use crate::{ApiError, Code, address_of};
 use messages::Asked;
+pub use messages::Start;
 
 const PROTOCOL: &str = "offhook.voice.v1";
 
 /// How long a page may take to send its start message.
 const START_WITHIN: Duration = Duration::from_secs(5);
+
+/// Bytes of the form that an editor starts a trial with.
+const FORM_BYTES: usize = 1024 * 1024;
 
 /// The connection behind a handshake.
 pub(crate) struct Incoming(Payload);
@@ -38,16 +43,41 @@ impl FromBody for Incoming {
 
 /// Accepts the handshake of a page that may talk to some agent.
 pub(crate) fn open(page: Page<Incoming>, req: &HttpRequest) -> Reply {
-    let visitor = Visitor {
-        state: HttpState::clone(&page.state),
-        origin: page.origin,
-        agent: AgentId::of(req.match_info()),
-        address: address_of(req),
-        stage: Stage::Asked(Instant::now() + START_WITHIN),
-        has_hung_up: false,
+    let (talks, origin) = (page.state.services.talks().clone(), page.origin);
+    let (agent, address) = (AgentId::of(req.match_info()), address_of(req));
+    let begin = move |start: Start| async move {
+        let metadata = start.metadata.as_ref();
+        let begun = talks.begin(&origin, agent, metadata, address).await;
+        Ok(begun?)
     };
+    let closing = page.state.closing.clone();
+    let visitor = Visitor::<{ 64 * 1024 }>::new(begin, false);
+    opened(req, page.body.0, closing, visitor)
+}
+
+/// Accepts the handshake of an editor's page: its `start` may name a form, and `begin` starts the conversation. `req` must
+/// be a request of a member; another site's page must have been refused.
+pub fn open_trial<F>(
+    req: &HttpRequest,
+    payload: Payload,
+    begin: impl FnOnce(Start) -> F + 'static,
+) -> Reply
+where
+    F: Future<Output = Result<Talk, ApiError>> + 'static,
+{
+    let closing = state(req)?.closing.clone();
+    let visitor = Visitor::<FORM_BYTES>::new(begin, true);
+    opened(req, payload, closing, visitor)
+}
+
+fn opened<const MOST_TEXT: usize>(
+    req: &HttpRequest,
+    payload: Payload,
+    closing: CancellationToken,
+    visitor: Visitor<MOST_TEXT>,
+) -> Reply {
     let opened = offers(req.headers())
-        .then(|| websocket::open(req, page.body.0, page.state.closing.clone(), visitor))
+        .then(|| websocket::open(req, payload, closing, visitor))
         .flatten();
     opened.ok_or_else(|| {
         let message = format!(
@@ -65,7 +95,10 @@ fn offers(headers: &HeaderMap) -> bool {
 }
 
 /// A conversation that is starting.
-type Beginning = Pin<Box<dyn Future<Output = Result<Talk, UseCaseError>>>>;
+type Beginning = Pin<Box<dyn Future<Output = Result<Talk, ApiError>>>>;
+
+/// What starts a conversation.
+type Begin = Box<dyn FnOnce(Start) -> Beginning>;
 
 enum Stage {
     /// Waiting for the page's start message, until this time.
@@ -78,22 +111,37 @@ enum Stage {
 enum News {
     /// The page did not send its start message in time.
     Late,
-    Begun(Result<Talk, UseCaseError>),
+    Begun(Result<Talk, ApiError>),
     Event(TalkEvent),
 }
 
 /// The page's conversation. Dropping it hangs up.
-struct Visitor {
-    state: HttpState,
-    origin: String,
-    agent: AgentId,
-    address: Option<IpAddr>,
+struct Visitor<const MOST_TEXT: usize> {
+    /// Until it was started.
+    begin: Option<Begin>,
+    /// Whether its `start` may name a form.
+    has_form: bool,
     stage: Stage,
     has_hung_up: bool,
 }
 
-impl Speaker for Visitor {
+impl<const MOST_TEXT: usize> Visitor<MOST_TEXT> {
+    fn new<F>(begin: impl FnOnce(Start) -> F + 'static, has_form: bool) -> Self
+    where
+        F: Future<Output = Result<Talk, ApiError>> + 'static,
+    {
+        Self {
+            begin: Some(Box::new(move |start| Box::pin(begin(start)))),
+            has_form,
+            stage: Stage::Asked(Instant::now() + START_WITHIN),
+            has_hung_up: false,
+        }
+    }
+}
+
+impl<const MOST_TEXT: usize> Speaker for Visitor<MOST_TEXT> {
     const PROTOCOL: Option<&str> = Some(PROTOCOL);
+    const MOST_TEXT: usize = MOST_TEXT;
     const MOST_BINARY: usize = TALK_FRAME_BYTES;
     const MOST_OTHERS: u32 = 1_000;
     type News = News;
@@ -119,24 +167,21 @@ impl Speaker for Visitor {
                 }
                 self.stage = Stage::Talks(Box::new(talk));
             }
-            News::Begun(Err(error)) => refuse(line, &error.into()),
+            News::Begun(Err(error)) => refuse(line, &error),
             News::Event(event) => tell(line, event),
         }
     }
 
     fn text(&mut self, text: &[u8], line: &mut Line) {
         let asked = Json::parse(text).ok();
-        match (asked.as_ref().and_then(messages::read), &mut self.stage) {
-            (Some(Asked::Start { metadata }), Stage::Asked(_)) => {
-                let talks = self.state.services.talks().clone();
-                let (origin, agent, metadata) =
-                    (self.origin.clone(), self.agent, metadata.cloned());
-                let address = self.address;
-                self.stage = Stage::Begins(Box::pin(async move {
-                    talks
-                        .begin(&origin, agent, metadata.as_ref(), address)
-                        .await
-                }));
+        let asked = asked.as_ref().and_then(messages::read);
+        match (asked, &mut self.stage) {
+            (Some(Asked::Start(start)), Stage::Asked(_))
+                if start.form.is_none() || self.has_form =>
+            {
+                if let Some(begin) = self.begin.take() {
+                    self.stage = Stage::Begins(begin(start));
+                }
             }
             (Some(Asked::Key(key)), Stage::Talks(talk)) => talk.press(key),
             (Some(Asked::End), Stage::Asked(_)) => {
@@ -169,6 +214,9 @@ fn tell(line: &mut Line, event: TalkEvent) {
             text,
             is_cut,
         } => say(line, &messages::turn(is_agent, &text, is_cut)),
+        TalkEvent::Tool(text) => say(line, &messages::tool(&text)),
+        TalkEvent::Passages(passages) => say(line, &messages::passages(&passages)),
+        TalkEvent::Measured(latency) => say(line, &messages::measured(&latency)),
         TalkEvent::Ended(outcome) => {
             let (message, reason) = messages::ended(outcome);
             say(line, &message);

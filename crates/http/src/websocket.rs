@@ -22,9 +22,6 @@ use tokio_util::sync::CancellationToken;
 use crate::ApiError;
 use crate::edge::connection::Turn;
 
-/// The longest text message in bytes, in one frame or many.
-const TEXT_BYTES: usize = 64 * 1024;
-
 /// The longest head of a frame (RFC 6455 §5.2).
 const HEAD_BYTES: usize = 14;
 
@@ -38,6 +35,9 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 pub(crate) trait Speaker {
     /// The subprotocol, if the handshake must name one.
     const PROTOCOL: Option<&str>;
+
+    /// The longest text message in bytes, in one frame or many; no message of any kind may be longer.
+    const MOST_TEXT: usize = 64 * 1024;
 
     /// The longest binary message in bytes; 0 if binary messages are not accepted.
     const MOST_BINARY: usize;
@@ -182,7 +182,7 @@ impl<S: Speaker> Socket<S> {
         Self {
             payload,
             closing,
-            codec: Codec::new().max_size(TEXT_BYTES),
+            codec: Codec::new().max_size(S::MOST_TEXT),
             input: BytesMut::new(),
             pieces: None,
             others: 0,
@@ -266,7 +266,7 @@ impl<S: Speaker> Socket<S> {
             match self.codec.decode(&mut self.input) {
                 Ok(Some(frame)) => self.take(frame),
                 // The codec only checks a frame's length once the whole frame has arrived.
-                Ok(None) if self.input.len() > TEXT_BYTES + HEAD_BYTES => self.too_large(),
+                Ok(None) if self.input.len() > S::MOST_TEXT + HEAD_BYTES => self.too_large(),
                 Ok(None) => return,
                 Err(ProtocolError::Overflow) => self.too_large(),
                 Err(_) => self.line.close(CloseCode::Protocol, "that is no frame"),
@@ -333,7 +333,11 @@ impl<S: Speaker> Socket<S> {
 
     /// Whether a message may have this kind and length; if not, closes the connection.
     fn may_have(&mut self, length: usize, is_text: bool) -> bool {
-        let most = if is_text { TEXT_BYTES } else { S::MOST_BINARY };
+        let most = if is_text {
+            S::MOST_TEXT
+        } else {
+            S::MOST_BINARY
+        };
         if most == 0 {
             let reason = "texts are understood alone";
             self.line.close(CloseCode::Unsupported, reason);

@@ -2,30 +2,43 @@
 
 use offhook_domain::json::Fields;
 use offhook_domain::{CallOutcome, ConversationId, Json};
-use offhook_services::TALK_RATE;
-use serde_json::{Value, json};
+use offhook_services::{Passage, TALK_RATE, TurnLatency};
+use serde_json::{Map, Value, json};
 
 use crate::ApiError;
 
 /// A message from the page.
 #[derive(Debug, PartialEq)]
-pub(super) enum Asked<'a> {
-    /// Begin, with variables for the agent.
-    Start { metadata: Option<&'a Json> },
+pub(super) enum Asked {
+    /// Begin.
+    Start(Start),
     /// The visitor pressed a key.
     Key(char),
     /// The visitor hung up.
     End,
 }
 
+/// How a page wants to begin.
+#[derive(Debug, PartialEq)]
+pub struct Start {
+    /// Variables for the agent.
+    pub metadata: Option<Json>,
+    /// The fields of an agent's editor, `application/x-www-form-urlencoded`.
+    pub form: Option<String>,
+}
+
 /// Parses a message from the page; `None` if it is unknown.
-pub(super) fn read(message: &Json) -> Option<Asked<'_>> {
+pub(super) fn read(message: &Json) -> Option<Asked> {
     let mut fields = Fields::of(message, "").ok()?;
     let kind = fields.required_string("type", 1..=16).ok()?;
     let asked = match kind {
-        "start" => Asked::Start {
-            metadata: fields.present("metadata"),
-        },
+        "start" => Asked::Start(Start {
+            metadata: fields.present("metadata").cloned(),
+            form: fields
+                .present("form")
+                .and_then(Json::as_str)
+                .map(str::to_owned),
+        }),
         "key" => {
             let key = fields.required_string("key", 1..=1).ok()?;
             Asked::Key(key.chars().next()?)
@@ -51,6 +64,29 @@ pub(super) fn clear() -> Value {
 pub(super) fn turn(is_agent: bool, text: &str, is_cut: bool) -> Value {
     let role = if is_agent { "agent" } else { "user" };
     json!({"type": "turn", "role": role, "text": text, "interrupted": is_cut})
+}
+
+/// A tool was called, as transcripts have it.
+pub(super) fn tool(text: &str) -> Value {
+    json!({"type": "tool", "text": text})
+}
+
+/// What the next reply is based on.
+pub(super) fn passages(passages: &[Passage]) -> Value {
+    let passages = passages
+        .iter()
+        .map(|passage| json!({"document": passage.document, "text": passage.text}));
+    json!({"type": "passages", "passages": passages.collect::<Value>()})
+}
+
+/// How long the reply took that is heard now, step by step.
+pub(super) fn measured(latency: &TurnLatency) -> Value {
+    let steps: Map<String, Value> = latency
+        .steps()
+        .map(|(name, ms)| (name.to_owned(), ms.into()))
+        .into_iter()
+        .collect();
+    json!({"type": "latency", "total_ms": latency.first_frame_ms, "steps_ms": steps})
 }
 
 /// The conversation has ended, and why, in the words of `GET /v1/calls/{id}`.
@@ -84,17 +120,15 @@ mod tests {
     fn a_page_says_three_things_and_all_else_is_not_understood() {
         let parsed = |text: &str| Json::parse(text.as_bytes()).unwrap();
         let start = parsed(r#"{"type":"start","metadata":{"name":"Ana"}}"#);
-        let Some(Asked::Start {
-            metadata: Some(metadata),
-        }) = read(&start)
-        else {
-            panic!()
+        let begun = |metadata, form: Option<&str>| {
+            let form = form.map(str::to_owned);
+            Some(Asked::Start(Start { metadata, form }))
         };
-        assert_eq!(metadata.to_compact(), r#"{"name":"Ana"}"#);
-        assert_eq!(
-            read(&parsed(r#"{"type":"start"}"#)),
-            Some(Asked::Start { metadata: None })
-        );
+        let ana = parsed(r#"{"name":"Ana"}"#);
+        assert_eq!(read(&start), begun(Some(ana), None));
+        assert_eq!(read(&parsed(r#"{"type":"start"}"#)), begun(None, None));
+        let form = parsed(r#"{"type":"start","form":"a=b"}"#);
+        assert_eq!(read(&form), begun(None, Some("a=b")));
         assert_eq!(
             read(&parsed(r##"{"type":"key","key":"#"}"##)),
             Some(Asked::Key('#'))
