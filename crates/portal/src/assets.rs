@@ -36,7 +36,10 @@ pub(crate) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
 });
 
 pub(crate) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
-    let text = include_str!("../assets/portal.js");
+    let text = concat!(
+        include_str!("../assets/portal.js"),
+        include_str!("../assets/studio.js")
+    );
     Asset::new("portal", "js", "text/javascript; charset=utf-8", text)
 });
 

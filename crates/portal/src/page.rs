@@ -71,6 +71,20 @@ impl Page {
         self
     }
 
+    /// A WebSocket of a page.
+    pub(crate) fn socket<R: Needs>(
+        mut self,
+        handler: impl AsyncFn(Visit<R>, Payload) -> Answer + Copy + 'static,
+    ) -> Self {
+        self.get = Some(false);
+        self.routes.push(web::get().to(move |req, body| {
+            with_portal(req, async move |portal, req| {
+                handler(Visit::read(portal, req).await?, body).await
+            })
+        }));
+        self
+    }
+
     /// A form.
     pub(crate) fn post<R: Needs>(
         self,

@@ -341,7 +341,7 @@ impl Visitor {
         token_of(&self.session, self.account())
     }
 
-    fn owns_token(&self, token: &str) -> bool {
+    pub(crate) fn owns_token(&self, token: &str) -> bool {
         forms::is_token_of(&self.session, self.account(), token)
     }
 

@@ -9,6 +9,7 @@ mod form;
 mod new;
 mod saving;
 mod show;
+mod studio;
 mod versions;
 mod widget;
 
@@ -46,6 +47,8 @@ pub(super) fn routes() -> Vec<Page> {
         of("/agents/{id}/json")
             .get(editor::edit_json)
             .post(editor::save_json),
+        of("/agents/{id}/trial").post(studio::say),
+        of("/agents/{id}/talk").socket(studio::talk),
         of("/agents/{id}/versions").get(versions::history),
         of("/agents/{id}/versions/{version}").get(versions::version),
         of("/agents/{id}/versions/{version}/publish").post(versions::publish_version),

@@ -65,7 +65,7 @@ fn nobody_to_try(lang: Lang) -> Markup {
 }
 
 /// `name=value` lines as an object.
-fn metadata(text: &str, lang: Lang) -> Result<Json, String> {
+pub(super) fn metadata(text: &str, lang: Lang) -> Result<Json, String> {
     let mut members: Vec<(String, Json)> = Vec::new();
     for (place, line) in text.lines().enumerate() {
         let line = line.trim();

@@ -53,6 +53,13 @@ impl Form {
         self
     }
 
+    /// The fields, and these behind them.
+    pub(crate) fn with_all(&self, more: &[(&str, &str)]) -> Vec<(String, String)> {
+        let more = more.iter();
+        let more = more.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        self.0.iter().cloned().chain(more).collect()
+    }
+
     pub(crate) async fn send(&self, browser: &Browser, path: &str) -> Page {
         let fields = self.0.iter();
         let fields: Vec<(&str, &str)> = fields

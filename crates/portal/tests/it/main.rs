@@ -13,6 +13,7 @@ mod sessions;
 mod sign_in;
 mod spanish;
 mod stock;
+mod studio;
 mod troubles;
 mod two_browsers;
 mod world;

@@ -17,6 +17,7 @@ mod knowledge;
 mod money;
 mod numbers;
 mod people;
+mod studio;
 mod tools;
 mod webhooks;
 

@@ -1,6 +1,6 @@
 //! The widget on a third-party page, on its own origin.
 
-mod voice;
+pub(super) mod voice;
 
 use std::time::Duration;
 

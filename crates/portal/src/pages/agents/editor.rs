@@ -13,7 +13,7 @@ use super::document::{
 };
 use super::saving::{Refused, base_of, config_at, head_of_form, looks_again, save};
 use super::show::name_fields;
-use super::{engine_agent, tabs};
+use super::{engine_agent, studio, tabs};
 use crate::fields::Fields;
 use crate::lang::text;
 use crate::parts::form::kept;
@@ -113,12 +113,15 @@ async fn draw(
     });
     Ok(html! {
         (tabs(visitor, &view.agent, "edit"))
-        div.editor {
-            (kept(visitor, &path, &html! {
-                (version::hidden(fields))
-                (head_of_form(visitor, id, base, shown.as_ref()))
-                (groups)
-            }))
+        div.studio {
+            div.editor {
+                (kept(visitor, &path, &html! {
+                    (version::hidden(fields))
+                    (head_of_form(visitor, id, base, shown.as_ref()))
+                    (groups)
+                }))
+            }
+            (studio::panel(visitor, id))
         }
     })
 }

@@ -81,7 +81,7 @@ fn class(role: &str) -> &'static str {
     }
 }
 
-fn who(role: &str, lang: Lang) -> &'static str {
+pub(crate) fn who(role: &str, lang: Lang) -> &'static str {
     match role {
         "agent" => lang.t("Agent", "Agente"),
         "tool" => lang.t("Tool", "Herramienta"),
@@ -96,7 +96,7 @@ fn waited(turn: &Moment) -> Option<u64> {
 }
 
 /// A tool's arguments and result. Text of another form is shown as it is.
-fn tool(text: &str, lang: Lang) -> Markup {
+pub(crate) fn tool(text: &str, lang: Lang) -> Markup {
     let Some((name, arguments, answer)) = taken_apart(text) else {
         return html! { pre.wrapped tabindex="0" { (text) } };
     };

@@ -16,10 +16,10 @@ use tempfile::TempDir;
 use super::{agent_with, page};
 
 /// How long talking may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(in crate::portal) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the scripted recognizer returns for any speech.
-const ASKED: &str = "When do you open?";
+pub(in crate::portal) const ASKED: &str = "When do you open?";
 
 /// Records the loudest sample on its way to the loudspeaker.
 const EAR: &str = "
@@ -39,7 +39,7 @@ const EAR: &str = "
     };";
 
 /// Writes the file of a visitor who asks one question, pauses, and repeats it.
-fn visitor(folder: &Path) -> Person {
+pub(in crate::portal) fn visitor(folder: &Path) -> Person {
     let mut said = silence(Duration::from_secs(2));
     let codes = include_bytes!("../../../../../crates/media/tests/it/speech.ulaw");
     Codec::Pcmu.decode_into(codes, &mut said);
