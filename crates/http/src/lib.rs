@@ -36,6 +36,9 @@ pub use request::body::{BODY_TIMEOUT, announced_length, time_for as time_for_bod
 pub use server::{app, serve, serve_https};
 pub use state::{HttpConfig, HttpState, Pages, address_of, admit_call};
 
+/// The service's mark, an SVG image.
+pub const MARK: &str = include_str!("mark.svg");
+
 // Unit tests and the tests in `tests/it` are one binary. The latter only use the public API.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
