@@ -50,7 +50,7 @@ const PAGES: [(&str, (&str, &str), Section, MemberRole); 9] = [
     ),
     (
         "/batch-calls/new",
-        ("New batch", "Lote nuevo"),
+        ("Create batch", "Crear lote"),
         Section::Batches,
         MemberRole::Developer,
     ),
@@ -74,7 +74,7 @@ const PAGES: [(&str, (&str, &str), Section, MemberRole); 9] = [
     ),
     (
         "/settings/audit",
-        ("Audit log", "Registro de auditoría"),
+        ("Audit log", "Bitácora de cambios"),
         Section::Settings,
         MemberRole::Admin,
     ),
@@ -149,17 +149,20 @@ async fn hits(visitor: &Visitor, q: &str) -> Result<Markup> {
     })
 }
 
-/// Pages whose name in either language has the words.
+/// Pages whose name in either language has the words, from the beginning of one.
 fn pages(visitor: &Visitor, q: &str, most: usize) -> Vec<Hit> {
     let lang = visitor.lang();
-    let q = folded(q);
+    let q = format!(" {}", folded(q));
     let all = sections().map(|section| {
         let names = (section.name(Lang::En), section.name(Lang::Es));
         (section.path(), names, section, MemberRole::Viewer)
     });
     all.chain(PAGES)
         .filter(|(_, (en, es), _, role)| {
-            visitor.may(*role) && [en, es].iter().any(|name| folded(name).contains(&q))
+            visitor.may(*role)
+                && [en, es]
+                    .iter()
+                    .any(|name| format!(" {}", folded(name)).contains(&q))
         })
         .take(most)
         .map(|(path, (en, es), section, _)| Hit {
