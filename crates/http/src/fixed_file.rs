@@ -42,6 +42,14 @@ impl FixedFile {
         }
     }
 
+    /// A file that is compressed in itself, such as a font: it is never gzipped.
+    pub fn compressed(media_type: &'static str, bytes: impl Into<Bytes>) -> Self {
+        Self {
+            gzipped: OnceLock::from(None),
+            ..Self::new(media_type, bytes)
+        }
+    }
+
     /// Responds with these headers and the file in the client's preferred encoding, or with 304 if the client's copy
     /// is current.
     pub fn answer(

@@ -38,6 +38,9 @@ pub use voice_socket::{Start, open_trial};
 
 pub use state::{HttpConfig, HttpState, Pages, address_of, admit_call};
 
+/// The service's mark, an SVG image.
+pub const MARK: &str = include_str!("mark.svg");
+
 // Unit tests and the tests in `tests/it` are one binary. The latter only use the public API.
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]

@@ -152,6 +152,9 @@
     // Who is not signed in any more sees no navigation either.
     if (request.status === 401) document.body.replaceWith(page.body);
     else document.querySelector("main").replaceWith(main);
+    document.querySelector(".notice")?.remove();
+    const notice = page.querySelector(".notice");
+    if (notice) document.body.append(notice);
     const at = new URL(request.responseURL);
     at.searchParams.delete("_token");
     window.history.replaceState(null, "", at);

@@ -15,6 +15,7 @@ mod portal;
 mod routes;
 mod signed_out;
 mod spanish;
+mod theme;
 mod trouble;
 mod visit;
 

@@ -4,6 +4,7 @@ pub(crate) mod agents;
 pub(crate) mod batches;
 pub(crate) mod billing;
 pub(crate) mod conversations;
+pub(crate) mod find;
 pub(crate) mod first;
 pub(crate) mod integrations;
 pub(crate) mod join;
@@ -29,6 +30,7 @@ pub(crate) fn table() -> Vec<Page> {
     [
         sign_in::routes(),
         first::routes(),
+        find::routes(),
         join::routes(),
         profile::routes(),
         overview::routes(),

@@ -4,6 +4,7 @@ pub(crate) mod agent_choice;
 pub(crate) mod chart;
 pub(crate) mod diff;
 pub(crate) mod form;
+pub(crate) mod icon;
 pub(crate) mod list;
 pub(crate) mod period;
 pub(crate) mod version;

@@ -229,10 +229,10 @@ pub(crate) fn page(
                 (Input::text("password", lang.t("Password", "Contraseña")).kind("password").autocomplete("current-password").required())
                 button.primary type="submit" { (lang.t("Sign in", "Iniciar sesión")) }
             }
-            p.hint { (lang.t(
-                "No account, or forgot your password? Ask your administrator for a sign-in link.",
-                "¿No tienes cuenta u olvidaste tu contraseña? Pide un enlace de acceso a tu administrador.",
-            )) }
+            details.help {
+                summary { (lang.t("No account, or forgot your password?", "¿No tienes cuenta u olvidaste tu contraseña?")) }
+                p { (lang.t("Ask your administrator for a sign-in link.", "Pide un enlace de acceso a tu administrador.")) }
+            }
         } @else { p.warning { (insecure(lang)) } }
     };
     guest.page(status, lang.t("Sign in", "Inicia sesión"), &body)

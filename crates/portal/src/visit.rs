@@ -3,6 +3,7 @@
 mod forms;
 mod guest;
 pub(crate) mod layout;
+pub(crate) mod navigation;
 mod notice;
 pub(crate) mod upload;
 
@@ -24,6 +25,7 @@ use uuid::Uuid;
 
 use crate::fields::Fields;
 use crate::lang::Lang;
+use crate::theme::Theme;
 use crate::trouble::{Answer, Earlier, Result, Trouble, Typed};
 use crate::{Portal, PortalConfig};
 
@@ -377,6 +379,7 @@ impl Visitor {
             section: Some(section),
             visitor: Some(self),
             notice: notice::notice(&self.req),
+            theme: Theme::of(&self.req),
             // The response to a form has no address to return to.
             path: match *self.req.method() == Method::GET {
                 true => self.req.uri().to_string(),

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::markup::{Section, method};
 use super::operation::{Group, address, groups, heading};
 use super::overview;
+use crate::MARK;
 
 /// What the pages have in common.
 pub(super) struct Site<'a> {
@@ -27,6 +28,7 @@ impl<'a> Site<'a> {
 
 /// A whole page. The overview describes no tag.
 pub(super) fn page(site: &Site<'_>, tag: Option<&str>, main: &Markup) -> String {
+    let mark = format!("data:image/svg+xml,{}", MARK.replace('#', "%23"));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -35,7 +37,7 @@ pub(super) fn page(site: &Site<'_>, tag: Option<&str>, main: &Markup) -> String 
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { @if let Some(tag) = tag { (heading(tag)) " · " } (site.title) }
-                link rel="icon" href="data:,";
+                link rel="icon" href=(mark);
                 link rel="stylesheet" href="/docs/reference.css";
                 script src="/docs/search.js" defer {}
             }

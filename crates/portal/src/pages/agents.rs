@@ -140,7 +140,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let may_make = visit.may(MemberRole::Developer);
     let body = html! {
         @if may_make {
-            p { a.button.primary href={ (PATH) "/agents/new" } { (t.t("Create agent", "Crear agente")) } }
+            div.page-actions { a.button.primary href={ (PATH) "/agents/new" } { (t.t("Create agent", "Crear agente")) } }
         }
         @if !is_empty || is_filtered || !is_first {
             (filters(&visit))

@@ -82,7 +82,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let may = visit.may(MemberRole::Developer);
     let body = html! {
         @if may && !agents.is_empty() {
-            div.bar-of-actions {
+            div.page-actions {
                 a.button.primary href={ (PATH) "/batch-calls/new" } { (new::title(&visit)) }
             }
         }

@@ -75,7 +75,7 @@ async fn all(visit: Visit<Viewer>) -> Answer {
 fn actions(visit: &Visitor) -> Markup {
     let lang = visit.lang();
     html! {
-        p.bar-of-actions {
+        div.page-actions {
             a.button href={ (PATH) "/conversations/live" } { (lang.t("Live calls", "Llamadas en vivo")) }
             @if visit.may(MemberRole::Developer) {
                 a.button href={ (PATH) "/try/call" } { (lang.t("Place a test call", "Hacer una llamada de prueba")) }

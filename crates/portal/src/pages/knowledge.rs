@@ -144,7 +144,7 @@ fn place(text: &str) -> Option<Option<offhook_domain::FolderId>> {
 fn actions(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
     html! {
-        div.bar-of-actions {
+        div.page-actions {
             @if visitor.may(MemberRole::Developer) {
                 a.button.primary href={ (PATH) "/knowledge/upload" } { (t.t("Upload file", "Subir archivo")) }
                 a.button href={ (PATH) "/knowledge/text" } { (t.t("Paste text", "Pegar texto")) }

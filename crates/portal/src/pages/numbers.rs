@@ -74,7 +74,7 @@ fn actions(visitor: &Visitor) -> Markup {
     let numbers = visitor.services().numbers();
     html! {
         @if visitor.may(MemberRole::Developer) && numbers.are_taken_by_accounts() {
-            div.bar-of-actions {
+            div.page-actions {
                 @if numbers.are_given_freely() {
                     a.button.primary href={ (PATH) "/phone-numbers/new" } { (add_title(visitor)) }
                 }

@@ -30,7 +30,7 @@ pub(super) fn routes() -> Vec<Page> {
 async fn account(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
     let body = html! {
-        div.bar-of-actions {
+        div.page-actions {
             a.button href={ (crate::PATH) "/settings/credentials" } { (t.t("Provider credentials", "Credenciales de proveedores")) }
             a.button href={ (crate::PATH) "/settings/audit" } { (t.t("Audit log", "Bitácora de cambios")) }
         }

@@ -15,6 +15,7 @@ use crate::fields::{Fields, local_path};
 use crate::lang::{self, Lang};
 use crate::page::Page;
 use crate::signed_out::{Kept, insecure, onward, page, resume};
+use crate::theme::{self, Theme};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{
     Guest, Post, SESSION_COOKIE, SIGN_OUT, Viewer, check_origin, read_form_of, token_of,
@@ -30,6 +31,7 @@ pub(super) fn routes() -> Vec<Page> {
         Page::at("/sign-in").open_get(show).open_post(sign_in),
         Page::at(SIGN_OUT).post(sign_out),
         Page::at("/language").post(choose_language),
+        Page::at("/theme").post(choose_theme),
     ]
 }
 
@@ -134,10 +136,26 @@ async fn sign_out(post: Post<Viewer>) -> Answer {
 
 /// `POST /portal/language`
 async fn choose_language(post: Post<Viewer>) -> Answer {
+    let chosen = Lang::named(post.fields.text("lang"));
+    choose(
+        &post,
+        lang::COOKIE,
+        chosen.map(|chosen| chosen.t("en", "es")),
+    )
+}
+
+/// `POST /portal/theme`
+async fn choose_theme(post: Post<Viewer>) -> Answer {
+    let chosen = Theme::named(post.fields.text("theme"));
+    choose(&post, theme::COOKIE, chosen.map(Theme::as_str))
+}
+
+/// Keeps a choice in the browser, and goes back to the page where it was made.
+fn choose(post: &Post<Viewer>, name: &str, chosen: Option<&str>) -> Answer {
     let back = local_path(post.fields.text("back")).and_then(|path| path.strip_prefix(PATH));
     let mut answer = post.go(back.unwrap_or("/"), "");
-    if let Some(chosen) = Lang::named(post.fields.text("lang")) {
-        let mut cookie = cookie(&post.portal, lang::COOKIE, chosen.t("en", "es"));
+    if let Some(chosen) = chosen {
+        let mut cookie = cookie(&post.portal, name, chosen);
         cookie.set_max_age(CookieTime::days(365));
         add_cookie(&mut answer, &cookie)?;
     }

@@ -83,7 +83,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let may_make = visit.may(MemberRole::Developer);
     let body = html! {
         @if may_make {
-            p { a.button.primary href={ (PATH) "/tools/new" } { (t.t("Create tool", "Crear herramienta")) } }
+            div.page-actions { a.button.primary href={ (PATH) "/tools/new" } { (t.t("Create tool", "Crear herramienta")) } }
         }
         @if found.items.is_empty() {
             (list::empty(t.t("No tools yet", "Aún no hay herramientas"), t.t(

@@ -67,15 +67,15 @@ async fn shelf(visit: Visit<Viewer>) -> Answer {
 fn introduction(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
     html! {
-        p { (t.t(
-            "Offhook notifies your system over HTTPS when a call is placed through the API, and when a call completes or fails. Every event goes to every enabled endpoint.",
-            "Offhook avisa a tu sistema por HTTPS cuando se inicia una llamada por la API, y cuando una llamada se completa o falla. Cada evento llega a todos los puntos de conexión habilitados.",
-        )) }
-        div.bar-of-actions {
+        div.page-actions {
             a.button href={ (crate::PATH) "/webhooks/deliveries" } { (t.t("Deliveries", "Entregas")) }
             a.button href={ (crate::PATH) "/webhooks/events" } { (t.t("Event types", "Tipos de evento")) }
             a.button href={ (crate::PATH) "/quick-start/webhooks" } { (t.t("Verify signatures", "Verificar firmas")) }
         }
+        p { (t.t(
+            "Offhook notifies your system over HTTPS when a call is placed through the API, and when a call completes or fails. Every event goes to every enabled endpoint.",
+            "Offhook avisa a tu sistema por HTTPS cuando se inicia una llamada por la API, y cuando una llamada se completa o falla. Cada evento llega a todos los puntos de conexión habilitados.",
+        )) }
     }
 }
 

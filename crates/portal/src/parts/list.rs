@@ -6,6 +6,7 @@ use offhook_services::Page;
 use uuid::Uuid;
 
 use super::form::Select;
+use super::icon;
 use crate::visit::Visitor;
 
 /// A table of things, column by column: a head, and a cell for each thing.
@@ -81,26 +82,41 @@ pub(crate) fn filter<'a, V: Into<String>, T: Into<String>>(
         .chosen(visitor.query().text(name))
 }
 
-/// A table that scrolls sideways on narrow screens. `caption` is for screen readers; `rows` are `tr`s.
+/// A table, whose rows are cards on narrow screens. `caption` is for screen readers; `rows` are `tr`s.
 pub(crate) fn table(caption: &str, heads: &[&str], rows: &[Markup]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(caption) {
             table {
                 caption.unseen { (caption) }
                 thead { tr { @for head in heads { th scope="col" { (head) } } } }
-                tbody { @for row in rows { (row) } }
+                tbody { @for row in rows { (labelled(row, heads)) } }
             }
         }
     }
+}
+
+/// A row whose cells name their columns, as a card shows them.
+fn labelled(row: &Markup, heads: &[&str]) -> Markup {
+    let mut cells = row.0.split("<td");
+    let mut labelled = cells.next().unwrap_or_default().to_owned();
+    for (place, cell) in cells.enumerate() {
+        let label = html! { (heads.get(place).copied().unwrap_or_default()) };
+        labelled.push_str("<td data-label=\"");
+        labelled.push_str(&label.0);
+        labelled.push('"');
+        labelled.push_str(cell);
+    }
+    PreEscaped(labelled)
 }
 
 /// An empty state: what would be here, and what to do next.
 pub(crate) fn empty(title: &str, text: &str, next: Option<(&str, &str)>) -> Markup {
     html! {
         div.empty {
+            (icon::here())
             h2 { (title) }
             p { (text) }
-            @if let Some((path, label)) = next { p { a.button href={ (crate::PATH) (path) } { (label) } } }
+            @if let Some((path, label)) = next { p { a.button.primary href={ (crate::PATH) (path) } { (label) } } }
         }
     }
 }

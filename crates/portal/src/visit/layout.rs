@@ -1,4 +1,4 @@
-//! The frame of every page: head, navigation, notice.
+//! The frame of every page: head, title, notice.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
@@ -8,11 +8,14 @@ use actix_web::http::header::{
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use maud::{DOCTYPE, Markup, html};
 
-use crate::assets::{HTMX, SCRIPT, STYLE};
+use crate::assets::{FONT, HTMX, MARK, SCRIPT, STYLE};
 use crate::lang::Lang;
+use crate::parts::icon::Icon;
+use crate::theme::Theme;
 use crate::trouble::Trouble;
 
-use super::{Visitor, button, forget_notice};
+use super::navigation::{brand, navigation};
+use super::{Visitor, forget_notice};
 
 /// The overview.
 pub(crate) const HOME: &str = "/portal/";
@@ -48,25 +51,6 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    /// In the order of the navigation.
-    const ALL: [Self; 15] = [
-        Self::Overview,
-        Self::Conversations,
-        Self::Agents,
-        Self::Tools,
-        Self::Knowledge,
-        Self::Numbers,
-        Self::Batches,
-        Self::Webhooks,
-        Self::Keys,
-        Self::Integrations,
-        Self::Logs,
-        Self::Team,
-        Self::Billing,
-        Self::Settings,
-        Self::Developers,
-    ];
-
     /// The path behind `/portal`.
     pub(crate) const fn path(self) -> &'static str {
         self.texts().0
@@ -99,6 +83,27 @@ impl Section {
             Self::Profile => ("/profile", "Profile", "Perfil"),
         }
     }
+
+    pub(crate) const fn icon(self) -> Icon {
+        match self {
+            Self::Overview => Icon::OVERVIEW,
+            Self::Conversations => Icon::CONVERSATIONS,
+            Self::Agents => Icon::AGENTS,
+            Self::Tools => Icon::TOOLS,
+            Self::Knowledge => Icon::KNOWLEDGE,
+            Self::Numbers => Icon::NUMBERS,
+            Self::Batches => Icon::BATCHES,
+            Self::Webhooks => Icon::WEBHOOKS,
+            Self::Keys => Icon::KEYS,
+            Self::Integrations => Icon::INTEGRATIONS,
+            Self::Logs => Icon::LOGS,
+            Self::Team => Icon::TEAM,
+            Self::Billing => Icon::BILLING,
+            Self::Settings => Icon::SETTINGS,
+            Self::Developers => Icon::QUICK_START,
+            Self::Profile => Icon::PROFILE,
+        }
+    }
 }
 
 /// The frame of one page.
@@ -111,6 +116,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) visitor: Option<&'a Visitor>,
     /// A notice left by the page before.
     pub(crate) notice: Option<String>,
+    pub(crate) theme: Theme,
     /// The page's own path and query.
     pub(crate) path: String,
 }
@@ -123,6 +129,7 @@ impl Frame<'_> {
             section: None,
             visitor: None,
             notice: None,
+            theme: Theme::of(req),
             path: req.uri().to_string(),
         }
     }
@@ -138,14 +145,15 @@ pub(crate) fn page(
     let lang = frame.lang;
     let page = html! {
         (DOCTYPE)
-        html lang=(lang.tag()) {
+        html lang=(lang.tag()) data-theme=(frame.theme.as_str()) {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
+                meta name="color-scheme" content=(frame.theme.scheme());
                 meta name="htmx-config" content=(HTMX_CONFIG);
                 title { (title) " · Offhook" }
-                link rel="icon" href="data:,";
+                link rel="icon" href=(MARK.path) type="image/svg+xml";
+                link rel="preload" href=(FONT.path) as="font" type="font/woff2" crossorigin;
                 link rel="stylesheet" href=(STYLE.path);
                 script src=(HTMX.path) defer {}
                 script src=(SCRIPT.path) defer {}
@@ -156,14 +164,18 @@ pub(crate) fn page(
             ))] data-unanswered=[frame.visitor.map(|_| lang.t(
                 "The service did not respond. Your input is still here. Try again in a moment.",
                 "El servicio no respondió. Lo que escribiste sigue aquí. Inténtalo de nuevo en un momento.",
-            ))] {
+            ))] data-filters=(lang.t("Filters", "Filtros")) {
                 a.skip href="#main" { (lang.t("Skip to content", "Ir al contenido")) }
-                @if let Some(visitor) = frame.visitor { (navigation(frame, visitor)) }
+                @match frame.visitor {
+                    Some(visitor) => (navigation(frame, visitor)),
+                    None => header.brand-alone { (brand()) },
+                }
                 main id="main" tabindex="-1" {
+                    (crumb(frame, title))
                     h1 { (title) }
-                    @if let Some(notice) = &frame.notice { p.notice role="status" { (notice) } }
                     (body)
                 }
+                @if let Some(notice) = &frame.notice { (toast(notice, lang)) }
             }
         }
     };
@@ -200,43 +212,29 @@ fn respond(status: StatusCode, markup: Markup) -> HttpResponse {
         .body(markup.into_string())
 }
 
-fn navigation(frame: &Frame<'_>, visitor: &Visitor) -> Markup {
+/// The way back to the section, on pages below it.
+fn crumb(frame: &Frame<'_>, title: &str) -> Markup {
     let lang = frame.lang;
-    let person = &visitor.person;
+    let above = frame.section.filter(|section| section.name(lang) != title);
     html! {
-        header.top {
-            a.brand href=(HOME) { "Offhook" }
-            button.menu type="button" data-menu="" aria-expanded="false" aria-controls="nav" {
-                (lang.t("Menu", "Menú"))
-            }
-        }
-        nav #nav aria-label=(lang.t("Sections", "Secciones")) {
-            p.account { (person.caller.account.name) }
-            ul {
-                @for section in Section::ALL {
-                    li {
-                        a href={ (crate::PATH) (section.path()) }
-                            aria-current=[(frame.section == Some(section)).then_some("page")] { (section.name(lang)) }
-                    }
-                }
-            }
-            div.person {
-                a href={ (crate::PATH) "/profile" }
-                    aria-current=[(frame.section == Some(Section::Profile)).then_some("page")] {
-                    (person.member.name)
-                }
-                (other_language(frame, visitor))
-                (button(visitor, "/sign-out", lang.t("Sign out", "Cerrar sesión"), &[]))
+        @if let Some(section) = above.filter(|_| frame.visitor.is_some()) {
+            nav.crumb aria-label=(lang.t("Breadcrumb", "Ruta")) {
+                a href={ (crate::PATH) (section.path()) } { (section.name(lang)) }
+                (Icon::NEXT)
             }
         }
     }
 }
 
-/// The link to the same page in the other language.
-fn other_language(frame: &Frame<'_>, visitor: &Visitor) -> Markup {
-    let (name, label) = frame.lang.t(("es", "Español"), ("en", "English"));
-    let fields = [("lang", name), ("back", frame.path.as_str())];
-    button(visitor, "/language", label, &fields)
+/// A notice, which leaves by itself.
+fn toast(notice: &str, lang: Lang) -> Markup {
+    html! {
+        div.notice role="status" {
+            (Icon::DONE)
+            p { (notice) }
+            button type="button" data-dismiss="" aria-label=(lang.t("Dismiss", "Descartar")) { (Icon::CLOSE) }
+        }
+    }
 }
 
 /// The page that describes an error.

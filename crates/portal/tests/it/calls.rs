@@ -74,8 +74,8 @@ async fn a_test_call_is_placed_once_and_read_from_its_first_word_to_its_end() {
     let ended = ended.shows(&[
         "Hello Zoe, &lt;script&gt;alert(1)&lt;/script&gt; here.",
         "Sofia &lt;i&gt;",
-        "<code>name</code></td><td>Zoe",
-        "<code>city</code></td><td>Lima",
+        "<code>name</code></td><td data-label=\"Value\">Zoe",
+        "<code>city</code></td><td data-label=\"Value\">Lima",
         "agent default",
     ]);
     assert!(

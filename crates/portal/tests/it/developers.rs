@@ -472,7 +472,9 @@ async fn a_credential_that_its_provider_does_not_accept_says_so() {
     assert!(!listed.body.contains("Failed"), "{}", listed.body);
     // A credential of a provider without a list.
     store("twilio", "AC0:of-ours").await;
-    ada.get(path).await.shows(&["<td>—</td>"]);
+    ada.get(path)
+        .await
+        .shows(&["<td data-label=\"Last sync\">—</td>"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

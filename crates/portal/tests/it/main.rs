@@ -10,6 +10,7 @@ mod integrations_attacked;
 mod integrations_in_calls;
 mod knowledge;
 mod sessions;
+mod shell;
 mod sign_in;
 mod spanish;
 mod stock;

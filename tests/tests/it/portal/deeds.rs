@@ -40,6 +40,7 @@ deeds! {
     a_batch_is_sent_from_a_file_and_watched_to_its_end:
         "/portal/batch-calls", "/portal/batch-calls/new", "/portal/batch-calls/send", "/portal/batch-calls/{id}";
     the_first_page_comes_in_100_kib: "/portal", "/portal/";
+    an_agent_is_found_from_anywhere_by_the_keyboard_alone: "/portal/find";
 }
 
 /// Opens the stage's agent in the editor.
@@ -64,14 +65,33 @@ both! {
         browser.fill("Contraseña", PASSWORD).await;
         browser.click("Iniciar sesión").await;
         browser.sees("Agentes").await;
+        browser.click("ana").await;
         browser.click("English").await;
         browser.sees("No matching agents").await;
         assert_eq!(browser.title().await, "Agents · Offhook");
+        browser.click("ana").await;
         browser.click("Sign out").await;
         browser.sees("Sign in").await;
         assert_eq!(browser.cookie(COOKIE).await, None);
         browser.back().await;
         browser.misses("No matching agents").await;
+    }
+
+    async fn an_agent_is_found_from_anywhere_by_the_keyboard_alone(database: Database) {
+        let Some((stage, person)) = Stage::seen(database).await else { return };
+        let agent = stage.account.agent().await;
+        let browser = stage.owner(person).await;
+        browser.open("/portal/logs").await;
+        let chord = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'k', ctrlKey: true, bubbles: true}))";
+        browser.js(chord, vec![]).await;
+        browser.sees(("Place a test call", "Hacer una llamada de prueba")).await;
+        browser.presses("Eva").await;
+        let hit = format!(".found li:first-child a[href$='/agents/{agent}']");
+        browser.counts(&hit, 1).await;
+        browser.axe().await;
+        browser.presses(&Key::Enter).await;
+        browser.arrives(&format!("/portal/agents/{agent}")).await;
+        browser.no_violations().await;
     }
 
     async fn of_two_people_who_edit_one_agent_neither_loses_anything(database: Database) {

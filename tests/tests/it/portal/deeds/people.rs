@@ -125,6 +125,7 @@ both! {
         browser.fill(("New password", "Contraseña nueva"), "otro paseo largo por el muelle").await;
         browser.click(("Change password", "Cambiar contraseña")).await;
         browser.sees(("Password changed.", "Contraseña cambiada.")).await;
+        browser.click("Ana Luz Ortiz").await;
         browser.click(("Sign out", "Cerrar sesión")).await;
         browser.arrives("/portal/sign-in").await;
         browser.fill(("Email", "Correo electrónico"), OWNER).await;
