@@ -103,7 +103,7 @@
         add("p", item, `${this.panel.dataset.latency} ${total} ms · ${parts.join(" · ")}`, "hint");
         this.latency = null;
       }
-      this.turns.scrollTop = this.turns.scrollHeight;
+      this.turns.parentElement.scrollTop = this.turns.scrollHeight;
     }
 
     aside(label, texts, className) {
@@ -152,7 +152,7 @@
     offer(event.target);
     const turns = event.target.querySelector?.("#trial-turns");
     if (!turns) return;
-    turns.scrollTop = turns.scrollHeight;
+    turns.parentElement.scrollTop = turns.scrollHeight;
     if (turns.children.length > 0) event.target.querySelector("#trial-text")?.focus();
   });
   // ⌘S saves.

@@ -255,8 +255,10 @@ fn draw(visitor: &Visitor, agent: AgentId, panel: &Panel<'_>) -> Markup {
                 hx-disabled-elt="find button" {
                 input type="hidden" name=(TOKEN_FIELD) value=(visitor.form_token());
                 input type="hidden" name=(TURNS) value=(turns);
-                ol.turns #trial-turns role="log" aria-live="polite" tabindex="0" aria-label=(t.t("Conversation", "Conversación")) {
-                    @for (place, entry) in panel.entries.iter().enumerate() { (shown(entry, place, t)) }
+                div.trial-log role="log" aria-live="polite" tabindex="0" aria-label=(t.t("Conversation", "Conversación")) {
+                    ol.turns #trial-turns {
+                        @for (place, entry) in panel.entries.iter().enumerate() { (shown(entry, place, t)) }
+                    }
                 }
                 p.trial-state role="status" hidden {}
                 @if let Some((field, why)) = &panel.refused { (refusal(field.as_deref(), why)) }
