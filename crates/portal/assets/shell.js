@@ -6,8 +6,28 @@
     if (palette.open) return;
     palette.showModal();
     field.select();
-    window.htmx?.trigger(field, "opened");
+    find(field);
   };
+  // The latest question's hits stay, in whatever order the answers come.
+  let asked = 0;
+  const find = async (input) => {
+    const mine = ++asked;
+    const query = new URLSearchParams({ q: input.value });
+    const answer = await fetch(`${input.form.action}?${query}`, { headers: { "HX-Request": "true" } }).catch(() => undefined);
+    if (answer?.status === 401) window.location.reload();
+    const drawn = answer?.ok && await answer.text();
+    if (!drawn || mine !== asked) return;
+    const hits = input.form.nextElementSibling;
+    hits.innerHTML = drawn;
+    // Times are local here too.
+    hits.dispatchEvent(new CustomEvent("htmx:load", { bubbles: true }));
+  };
+  let pause;
+  document.addEventListener("input", (event) => {
+    if (!event.target.matches(".find input")) return;
+    clearTimeout(pause);
+    pause = setTimeout(find, 120, event.target);
+  });
   const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
   if (isMac) for (const key of document.querySelectorAll(".search kbd")) key.textContent = "⌘K";
 

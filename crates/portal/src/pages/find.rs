@@ -99,7 +99,7 @@ async fn find(visit: Visit<Viewer>) -> Answer {
     if visit.request().headers().contains_key("hx-request") {
         return Ok(visit.part(&found));
     }
-    let body = html! { div.finder { (search_form(lang, &q, "hits")) div #hits { (found) } } };
+    let body = html! { div.finder { (search_form(lang, &q)) div.hits-of-search { (found) } } };
     let frame = Frame {
         section: None,
         ..visit.frame(Section::Overview)

@@ -123,22 +123,21 @@ fn search(lang: Lang) -> Markup {
 fn palette(lang: Lang) -> Markup {
     let label = lang.t("Search", "Buscar");
     html! {
-        dialog.palette #palette aria-label=(label) { (search_form(lang, "", "palette-hits")) div #palette-hits {} }
+        dialog.palette #palette aria-label=(label) { (search_form(lang, "")) div.hits-of-search {} }
     }
 }
 
-/// The form of the search, whose hits go to the element with this id.
-pub(crate) fn search_form(lang: Lang, q: &str, hits: &str) -> Markup {
-    let path = format!("{}{FIND}", crate::PATH);
+/// The form of the search; the page's script shows the hits below it while one types.
+pub(crate) fn search_form(lang: Lang, q: &str) -> Markup {
     let label = lang.t(
         "Search pages, agents, numbers and conversations",
         "Busca páginas, agentes, números y conversaciones",
     );
     html! {
-        form.find method="get" action=(path) role="search" {
+        form.find method="get" action={ (crate::PATH) (FIND) } role="search" {
             (Icon::SEARCH)
             input type="search" name="q" value=(q) aria-label=(label) placeholder={ (label) "…" } autocomplete="off" spellcheck="false"
-                maxlength="100" hx-get=(path) hx-trigger="input changed delay:120ms, opened" hx-target={ "#" (hits) } hx-sync="this:replace";
+                maxlength="100";
         }
     }
 }

@@ -371,7 +371,10 @@ async fn who_only_looks_is_offered_nothing_and_refused_everything() {
     ] {
         let page = vera.get(shown).await.assert(200);
         let forms = page.body.matches("method=\"post\"").count();
-        assert_eq!(forms, 2, "{shown}: the language and signing out alone");
+        assert_eq!(
+            forms, 3,
+            "{shown}: the language, the theme and signing out alone"
+        );
     }
     let fields = [
         ("url", URL),
