@@ -124,6 +124,7 @@ pub(crate) async fn services(
     let custom = GuardedClient::new(Policy::default())?;
     let models = ModelRegistry::new(settings.models.clone())?.with_custom_client(custom);
     let speech = SpeechRegistry::new(settings.speech.clone()).context("section `speech`")?;
+    let speech = speech.with_voices(settings.speech_voices.clone());
     let legacy = legacy(settings, &network, clock.clone(), node)?;
     let config = ServicesConfig {
         store,

@@ -107,6 +107,8 @@ pub(crate) struct Settings {
     pub(crate) twilio: Option<TwilioSettings>,
     /// `speech`: recognizers and voices, by the name that agents use.
     pub(crate) speech: BTreeMap<String, SpeechProvider>,
+    /// `speech.<provider>.voices`: the voices of the deployment's own servers and programs.
+    pub(crate) speech_voices: BTreeMap<String, Vec<String>>,
     /// `simulator`.
     pub(crate) simulator: SimulatorSettings,
     /// `models`: services that speak OpenAI's chat completions, by the name that agents use.

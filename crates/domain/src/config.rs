@@ -11,6 +11,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+use crate::body::{Body as _, Member, Shape};
 use crate::json::{Fault, FieldError, Json, JsonError, Result, item_path, member_path};
 
 pub use language::is_bcp47_shape;
@@ -18,7 +19,7 @@ pub use sections::{
     AgentConfig, Audio, CallingHours, Conversation, DynamicVariable, KnowledgeBase, KnowledgeMode,
     Llm, ModelRef, Pronunciation, Recording, Routing, Stt, TimeOfDay, Turns, Voice, Voicemail,
 };
-pub use template::{Rendered, render};
+pub use template::{Rendered, render, variables_in};
 
 /// The provider name for an OpenAI-compatible server at `llm.endpoint`.
 pub const CUSTOM_PROVIDER: &str = "custom";
@@ -88,16 +89,24 @@ impl AgentConfig {
     /// Checks that the configuration can run a call; the catalog checks whether its models exist. Returns the first
     /// field, in the documented order, that prevents it.
     pub fn publishable(&self) -> Result<()> {
-        let missing = |path: &str| Err(FieldError::new(path, Fault::ToPublish));
-        if self.system_prompt.trim().is_empty() {
-            return missing("config.system_prompt");
-        }
-        let Some(provider) = &self.llm.provider else {
-            return missing("config.llm.provider");
+        self.publish_faults().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Returns every field that prevents a call, in the documented order.
+    #[must_use]
+    pub fn publish_faults(&self) -> Vec<FieldError> {
+        let mut faults = Vec::new();
+        let mut missing = |is_missing: bool, path: &str| {
+            if is_missing {
+                faults.push(FieldError::new(path, Fault::ToPublish));
+            }
         };
-        if self.llm.model.is_none() {
-            return missing("config.llm.model");
-        }
+        missing(self.system_prompt.trim().is_empty(), "config.system_prompt");
+        missing(self.llm.provider.is_none(), "config.llm.provider");
+        missing(self.llm.model.is_none(), "config.llm.model");
+        let Some(provider) = &self.llm.provider else {
+            return faults;
+        };
         let is_custom = provider == CUSTOM_PROVIDER;
         let fallback = &self.llm.fallback;
         if let (false, Some(at)) = (
@@ -105,17 +114,36 @@ impl AgentConfig {
             fallback.iter().position(|m| m.provider == CUSTOM_PROVIDER),
         ) {
             let path = item_path("config.llm.fallback", at);
-            return Err(FieldError::new(
-                member_path(&path, "provider"),
-                Fault::SharesEndpoint,
-            ));
+            let path = member_path(&path, "provider");
+            faults.push(FieldError::new(path, Fault::SharesEndpoint));
         }
         let fault = match (is_custom, self.llm.endpoint.is_some()) {
             (true, false) => Fault::RequiredByCustom,
             (false, true) => Fault::OfCustom,
-            _ => return Ok(()),
+            _ => return faults,
         };
-        Err(FieldError::new("config.llm.endpoint", fault))
+        faults.push(FieldError::new("config.llm.endpoint", fault));
+        faults
+    }
+
+    /// Parses like [`AgentConfig::from_json`] and returns every error, with the default in place of each member that has
+    /// one. Of the errors within a list it returns the first.
+    #[must_use]
+    pub fn with_faults(json: &Json, path: &str, default_language: &str) -> (Self, Vec<FieldError>) {
+        let (mut json, mut faults) = (json.clone(), Vec::new());
+        loop {
+            let error = match Self::from_json(&json, path, default_language) {
+                Ok(config) => return (config, faults),
+                Err(error) => error,
+            };
+            let within = error.path.strip_prefix(path);
+            let within = within.map(|rest| rest.trim_start_matches('.').to_owned());
+            faults.push(error);
+            let is_removed = within.is_some_and(|at| remove(&mut json, &at, &Self::members()));
+            if !is_removed {
+                return (Self::new(default_language), faults);
+            }
+        }
     }
 
     /// Creates a configuration of defaults.
@@ -126,4 +154,32 @@ impl AgentConfig {
             ..Self::default()
         }
     }
+}
+
+/// Removes the member of a section at a path, with everything in it. Returns whether there was one.
+fn remove(json: &mut Json, path: &str, known: &[Member]) -> bool {
+    let Json::Object(members) = json else {
+        return false;
+    };
+    // A member that no section has may have any name.
+    let is_at = |name: &str| {
+        let rest = path.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    let Some(place) = members.iter().position(|(name, _)| is_at(name)) else {
+        return false;
+    };
+    let (name, value) = &mut members[place];
+    let section = known.iter().find(|member| member.name == *name);
+    if let Some(Member {
+        shape: Shape::Section(inner),
+        ..
+    }) = section
+        && let Some(rest) = path[name.len()..].strip_prefix('.')
+        && remove(value, rest, inner)
+    {
+        return true;
+    }
+    members.remove(place);
+    true
 }

@@ -52,6 +52,37 @@
     }
   });
 
+  // A voice is heard on the page; without this the sound opens by itself.
+  const player = () => (player.context ??= new AudioContext());
+  const play = async (button) => {
+    const fields = new FormData(button.form);
+    fields.set(button.name, button.value);
+    button.disabled = true;
+    button.parentElement.querySelector(".fault")?.remove();
+    try {
+      const answer = await fetch(button.formAction, { method: "POST", body: new URLSearchParams(fields) });
+      if (!answer.ok) {
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        throw new Error(page.querySelector("main p")?.textContent ?? "");
+      }
+      const sound = player().createBufferSource();
+      sound.buffer = await player().decodeAudioData(await answer.arrayBuffer());
+      sound.connect(player().destination);
+      sound.start();
+    } catch (error) {
+      const said = Object.assign(document.createElement("span"), { className: "fault", textContent: ` ${error.message}` });
+      said.setAttribute("role", "alert");
+      button.after(said);
+    }
+    button.disabled = false;
+  };
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-play]");
+    if (!button) return;
+    event.preventDefault();
+    play(button);
+  });
+
   // Enter in a search within a form searches, also where what it finds is shown by itself: it never sends the form.
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing || !event.target.matches("form[data-keep] input[type=search]")) return;

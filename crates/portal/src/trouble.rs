@@ -202,7 +202,15 @@ pub(crate) fn sentence(error: &ApiError, lang: Lang) -> String {
         Lang::En => english::sentence(error),
         Lang::Es => spanish::sentence(error),
     };
-    own.unwrap_or_else(|| error.message().to_owned())
+    without_operation(own.unwrap_or_else(|| error.message().to_owned()))
+}
+
+/// A sentence without the operation of the API that helps programs: pages have lists to choose from.
+fn without_operation(mut text: String) -> String {
+    if let Some(place) = text.find("; GET /v1/") {
+        text.truncate(place);
+    }
+    text
 }
 
 fn heading(code: Code, lang: Lang) -> &'static str {

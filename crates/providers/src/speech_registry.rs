@@ -1,6 +1,6 @@
 //! The recognizers and synthesizers that agents can use.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use offhook_engine::ports::speech::{
@@ -43,6 +43,8 @@ pub enum SpeechProvider {
 pub struct SpeechRegistry {
     recognizers: HashMap<String, Arc<dyn SpeechInput>>,
     voices: HashMap<String, Arc<dyn SpeechOutput>>,
+    /// The ids of voices, by provider.
+    listed: BTreeMap<String, Vec<String>>,
 }
 
 impl SpeechRegistry {
@@ -53,6 +55,7 @@ impl SpeechRegistry {
         let mut registry = Self {
             recognizers: HashMap::new(),
             voices: HashMap::new(),
+            listed: BTreeMap::new(),
         };
         let mut clients = None;
         for (name, provider) in settings {
@@ -71,6 +74,12 @@ impl SpeechRegistry {
             .insert(name.clone(), Arc::new(ScriptedRecognizer));
         registry.voices.insert(name, Arc::new(ScriptedVoice));
         Ok(registry)
+    }
+
+    /// Lists the voices of the deployment's own servers and programs, by provider.
+    #[must_use]
+    pub fn with_voices(self, listed: BTreeMap<String, Vec<String>>) -> Self {
+        Self { listed, ..self }
     }
 
     fn add(
@@ -160,5 +169,9 @@ impl Speech for SpeechRegistry {
         let voice = voice.ok_or(SpeechError::NotConfigured)?;
         voice.check(settings)?;
         Ok(voice.clone())
+    }
+
+    fn voices(&self, provider: &str) -> Vec<String> {
+        self.listed.get(provider).cloned().unwrap_or_default()
     }
 }

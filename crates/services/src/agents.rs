@@ -2,9 +2,13 @@
 
 mod bodies;
 mod check;
+mod drafting;
 mod first;
+mod free_budget;
 mod judge;
+mod offered;
 mod publish;
+mod review;
 mod speech;
 mod versions;
 
@@ -14,7 +18,7 @@ use std::sync::Arc;
 use offhook_domain::body::Body as _;
 use offhook_domain::json::{FieldError, Json};
 use offhook_domain::{
-    AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, JsonError, Runtime,
+    AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, JsonError, Runtime, Timestamp,
 };
 use offhook_storage::{Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, StoreError, mint};
 
@@ -22,8 +26,12 @@ use crate::casefold::fold;
 use crate::error::{Result, UseCaseError};
 use crate::refusal::{Remedy, VersionField};
 use crate::{Context, Page, PageRequest, Providers, Refusal, Voices};
+use check::check_language;
+use free_budget::FreeBudget;
 
 pub use bodies::{CreateAgent, UpdateAgent};
+pub use drafting::AgentTexts;
+pub use offered::OfferedProvider;
 pub use publish::PublishAgent;
 pub use versions::AgentVersionView;
 
@@ -45,6 +53,18 @@ pub struct Agents {
     pub(crate) ctx: Arc<Context>,
     pub(crate) providers: Arc<Providers>,
     pub(crate) voices: Voices,
+    free: FreeBudget,
+}
+
+impl Agents {
+    pub(crate) fn new(ctx: Arc<Context>, providers: Arc<Providers>, voices: Voices) -> Self {
+        Self {
+            ctx,
+            providers,
+            voices,
+            free: FreeBudget::default(),
+        }
+    }
 }
 
 #[boxed]
@@ -85,6 +105,16 @@ impl Agents {
         self.ctx.store.numbers_of_agents(account, ids).await
     }
 
+    /// When the newest conversation of each of these agents began; without those that have none.
+    pub async fn last_conversations(
+        &self,
+        account: AccountId,
+        agents: &[Agent],
+    ) -> Result<Vec<(AgentId, Timestamp)>, StoreError> {
+        let ids = agents.iter().map(|agent| agent.id).collect();
+        self.ctx.store.last_conversations(account, ids).await
+    }
+
     async fn with_numbers(&self, mut view: AgentView) -> Result<AgentView> {
         let agent = std::slice::from_ref(&view.agent);
         view.numbers = self.numbers_of(view.agent.account_id, agent).await?;
@@ -99,6 +129,7 @@ impl Agents {
             language,
             config,
         } = CreateAgent::of(body, &())?;
+        check_language("language", &language)?;
         let config = config.map(|config| ConfigWrite::from_json(&config, "config", &language));
         let config = config.transpose()?;
         if let Some(write) = &config {
@@ -223,6 +254,9 @@ impl Agents {
         patch: &UpdateAgent,
     ) -> Result<(Option<String>, Option<String>)> {
         let mut language = patch.language.clone();
+        if let Some(language) = &language {
+            check_language("language", language)?;
+        }
         if head.is_none() && patch.config.is_none() {
             return Ok((None, language));
         }

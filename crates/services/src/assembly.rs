@@ -100,7 +100,7 @@ use_cases! {
 
     accounts: Accounts = Accounts(ctx.clone()),
     keys: Keys = Keys::new(ctx.clone()),
-    agents: Agents = Agents { ctx: ctx.clone(), providers: providers.clone(), voices: voices.clone() },
+    agents: Agents = Agents::new(ctx.clone(), providers.clone(), voices.clone()),
     analyses: Analyses = Analyses(ctx.clone()),
     billing: Billing = Billing(ctx.clone()),
     calls: Calls = Calls { ctx: ctx.clone(), live: live.clone(), providers: providers.clone() },

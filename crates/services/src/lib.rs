@@ -83,7 +83,7 @@ pub mod bodies {
 }
 
 pub use accounts::Accounts;
-pub use agents::{AgentVersionView, AgentView, Agents};
+pub use agents::{AgentTexts, AgentVersionView, AgentView, Agents, OfferedProvider};
 pub use analyses::{Analyses, AnalysisSchemaView};
 pub use assembly::{Services, ServicesConfig};
 pub use batches::{BatchBody, Batches, CsvRows, PrintBatch, RECIPIENTS_AT_MOST};

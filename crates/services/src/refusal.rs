@@ -24,6 +24,10 @@ pub enum Refusal {
         "{field}El agente ya va en la versión {head}. Recarga la página y haz el cambio ahí.";
     /// A configuration lacks something that publishing requires.
     Unpublishable(fault: Box<FieldError>) => "{fault}", "{fault}";
+    TooManyPreviews => "too many previews and drafts in this minute: try again in the next one",
+        "Demasiadas pruebas de voz y borradores en este minuto. Inténtalo de nuevo en el siguiente.";
+    PreviewFailed => "the voice's provider did not speak: try again, or choose another voice",
+        "El proveedor de la voz no respondió. Inténtalo de nuevo o elige otra voz.";
     NoLegacyCredential =>
         "the account has no credential for the agent's provider: store one in the portal (Settings, Provider \
          credentials)",

@@ -100,7 +100,7 @@ impl Providers {
     }
 
     /// The agent's voices, the account's own with its key; or why a voice is unusable.
-    async fn keyed_voices(
+    pub(crate) async fn keyed_voices(
         &self,
         store: &Store,
         account: AccountId,

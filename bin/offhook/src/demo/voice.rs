@@ -26,6 +26,9 @@ const PROVIDER: &str = "local";
 const AGENT: &str = "slt";
 const CUSTOMER: &str = "awb";
 
+/// What flite has, for other agents to choose from.
+const VOICES: [&str; 4] = [AGENT, CUSTOMER, "rms", "kal16"];
+
 /// What the customer says, one after the other, each in one breath; all that is understood.
 const LINES: [&str; 4] = [
     "Hello?",
@@ -116,6 +119,8 @@ impl Staging {
             trunk: TRUNK.to_owned(),
         });
         settings.speech = speech;
+        let voices = VOICES.map(str::to_owned).to_vec();
+        settings.speech_voices = BTreeMap::from([(PROVIDER.to_owned(), voices)]);
         settings.calls.allowed_prefixes = vec!["+1".to_owned()];
         println!(
             "  telephone sip:{}, of this process; it speaks by flite and is understood by pocketsphinx",

@@ -75,6 +75,7 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings> {
         return Err(SettingsError::needs(key, other, remedy));
     }
     let is_twilio = carrier == Some(CarrierName::Twilio);
+    let (speech, speech_voices) = speech(given)?;
     let twilio = twilio(given, is_twilio, &http, database_url.is_some())?;
     Ok(Settings {
         listen: given.read("listen", address)?.unwrap_or(DEFAULT_LISTEN),
@@ -93,7 +94,8 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings> {
         calls: calls(&mut given.section("calls"))?,
         sip: sip(given, carrier == Some(CarrierName::Sip))?,
         twilio,
-        speech: speech(given)?,
+        speech,
+        speech_voices,
         simulator: SimulatorSettings {
             speed: given.read("simulator.speed", |raw| raw.positive(MAX_SPEED))?,
             url: given.read("simulator.url", Raw::text)?,

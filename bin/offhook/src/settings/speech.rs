@@ -22,11 +22,12 @@ const LIMIT_SECONDS: u32 = 10;
 const AT_ONCE: u32 = 2;
 
 /// The settings of a provider, for an unknown one to be told what was meant.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "kind",
     "base_url",
     "api_key",
     "transport",
+    "voices",
     "listen.command",
     "listen.sample_rate",
     "listen.limit_seconds",
@@ -67,24 +68,31 @@ struct Program {
     at_once: Option<u32>,
 }
 
-pub(super) fn speech(given: &mut Given) -> Result<BTreeMap<String, SpeechProvider>> {
-    let mut providers = BTreeMap::new();
+/// The providers, and the voices that are listed of them.
+pub(super) type Speech = (
+    BTreeMap<String, SpeechProvider>,
+    BTreeMap<String, Vec<String>>,
+);
+
+pub(super) fn speech(given: &mut Given) -> Result<Speech> {
+    let (mut providers, mut listed) = (BTreeMap::new(), BTreeMap::new());
     for name in given.names_in("speech") {
         if name == BUILT_IN {
             let fault =
                 "section `speech.scripted`: this provider is built in and takes no settings";
             return Err(SettingsError(fault.to_owned()));
         }
-        let provider = provider(&mut given.section(format!("speech.{name}")))?;
+        let (provider, voices) = provider(&mut given.section(format!("speech.{name}")))?;
+        listed.insert(name.clone(), voices);
         providers.insert(name, provider);
     }
     for name in NAMES {
         given.read(&format!("speech.<provider>.{name}"), Raw::text)?;
     }
-    Ok(providers)
+    Ok((providers, listed))
 }
 
-fn provider(section: &mut Section<'_>) -> Result<SpeechProvider> {
+fn provider(section: &mut Section<'_>) -> Result<(SpeechProvider, Vec<String>)> {
     let kind = section.read("kind", |raw| raw.one_of(&KINDS))?;
     let kind = kind.ok_or_else(|| {
         let why = format!(
@@ -96,14 +104,17 @@ fn provider(section: &mut Section<'_>) -> Result<SpeechProvider> {
     let base_url = section.read("base_url", base_url)?;
     let api_key = section.text("api_key")?;
     let transport = section.read("transport", |raw| raw.one_of(&TRANSPORTS))?;
+    let voices = section.read("voices", Raw::list)?;
     let listen = program(section, "listen")?;
     let speak = program(section, "speak")?;
     let is_program = kind == Kind::Exec;
+    let lists_itself = !matches!(kind, Kind::OpenAi | Kind::Exec);
     let has_transport = matches!(kind, Kind::ElevenLabs | Kind::Cartesia);
     for (setting, is_unread) in [
         ("base_url", base_url.is_some() && is_program),
         ("api_key", api_key.is_some() && is_program),
         ("transport", transport.is_some() && !has_transport),
+        ("voices", voices.is_some() && lists_itself),
         ("listen", listen.is_given() && !is_program),
         ("speak", speak.is_given() && !is_program),
     ] {
@@ -116,6 +127,7 @@ fn provider(section: &mut Section<'_>) -> Result<SpeechProvider> {
             )));
         }
     }
+    let voices = voices.unwrap_or_default();
     if is_program {
         let listen = listen.settings(section, "listen")?;
         let speak = speak.settings(section, "speak")?;
@@ -125,19 +137,20 @@ fn provider(section: &mut Section<'_>) -> Result<SpeechProvider> {
                 section.name()
             )));
         }
-        return Ok(SpeechProvider::Exec { listen, speak });
+        return Ok((SpeechProvider::Exec { listen, speak }, voices));
     }
     let endpoint = ProviderSettings {
         base_url: base_url.ok_or_else(|| section.missing("base_url", NO_BASE_URL))?,
         api_key,
     };
     let transport = transport.unwrap_or_default();
-    Ok(match kind {
+    let provider = match kind {
         Kind::Deepgram => SpeechProvider::Deepgram(endpoint),
         Kind::ElevenLabs => SpeechProvider::ElevenLabs(endpoint, transport),
         Kind::Cartesia => SpeechProvider::Cartesia(endpoint, transport),
         Kind::OpenAi | Kind::Exec => SpeechProvider::OpenAi(endpoint),
-    })
+    };
+    Ok((provider, voices))
 }
 
 fn program(section: &mut Section<'_>, way: &str) -> Result<Program> {

@@ -1,9 +1,11 @@
 //! `{{name}}` in prompts.
 
+use std::cell::RefCell;
 use std::fmt;
 
 use super::AgentConfig;
 use crate::Metadata;
+use crate::json::Json;
 use crate::metadata::scalar_text;
 
 /// Replaces each `{{name}}` (spaces inside the braces are allowed) by the result of `lookup`. An identifier unknown to
@@ -34,6 +36,20 @@ pub fn render(template: &str, lookup: impl Fn(&str) -> Option<String>) -> String
     }
     out.push_str(rest);
     out
+}
+
+/// The names in braces that are variables even if they are unknown, in the order in which they first appear.
+#[must_use]
+pub fn variables_in(template: &str) -> Vec<String> {
+    let found = RefCell::new(Vec::new());
+    let _ = render(template, |name| {
+        let mut found = found.borrow_mut();
+        if is_identifier(name) && !found.iter().any(|known| known == name) {
+            found.push(name.to_owned());
+        }
+        None
+    });
+    found.into_inner()
 }
 
 /// Whether `{{name}}` can be a variable: any metadata key that fits between braces.
@@ -87,6 +103,21 @@ impl AgentConfig {
             .unwrap_or_default()
     }
 
+    /// The variables of the texts that have no default: without metadata they are read as nothing.
+    #[must_use]
+    pub fn unset_variables(&self) -> Vec<String> {
+        let consent = self.conversation.recording.consent_text.as_deref();
+        let texts = [&self.system_prompt, &self.first_message];
+        let texts = texts.map(String::as_str).into_iter().chain(consent);
+        let mut found = variables_in(&texts.collect::<Vec<_>>().join("\n"));
+        let is_set = |name: &str| {
+            let mut known = self.dynamic_variables.iter();
+            known.any(|known| known.name == name && known.default != Json::Null)
+        };
+        found.retain(|name| !is_set(name));
+        found
+    }
+
     fn render_text(&self, text: &str, metadata: &Metadata) -> String {
         render(text, |name| {
             metadata.variable(name).or_else(|| {
@@ -102,7 +133,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Json;
     use crate::config::Recording;
 
     fn rendered(template: &str) -> String {
@@ -172,6 +202,22 @@ mod tests {
             "A|7.0||D"
         );
         assert_eq!(format!("{rendered:?}"), "Rendered(…)");
+    }
+
+    #[test]
+    fn the_variables_of_the_texts_that_have_no_default_are_named() {
+        let config = AgentConfig::from_json(
+            &Json::parse(
+                br#"{"system_prompt": "{{b}} {{a}} {{#if x}} {{b}} {{set}}", "first_message": "{{{ c }}}",
+                     "dynamic_variables": {"a": {}, "set": {"default": ""}},
+                     "conversation": {"recording": {"consent_text": "{{d}}"}}}"#,
+            )
+            .unwrap(),
+            "config",
+            "es",
+        )
+        .unwrap();
+        assert_eq!(config.unset_variables(), ["b", "a", "c", "d"]);
     }
 
     #[test]

@@ -20,6 +20,31 @@ fn config(text: &str) -> AgentConfig {
 }
 
 #[test]
+fn every_fault_of_a_configuration_is_told_at_once() {
+    let json = parsed(
+        r#"{"system_prompt": 1, "colour": "red", "llm": {"temperature": "warm", "model": "m", "fallback": [{}, 1]},
+            "dynamic_variables": {"a.b": {"default": []}}, "conversation": {"turns": 5, "calling_hours": {"days": [9]},
+            "max_duration_s": 60}}"#,
+    );
+    let (config, faults) = AgentConfig::with_faults(&json, "config", "es-MX");
+    let paths: Vec<&str> = faults.iter().map(|fault| fault.path.as_str()).collect();
+    let expected = [
+        "config.system_prompt",
+        "config.llm.temperature",
+        "config.llm.fallback[0].provider",
+        "config.dynamic_variables.a.b.default",
+        "config.conversation.turns",
+        "config.conversation.calling_hours.timezone",
+        "config.colour",
+    ];
+    assert_eq!(paths, expected);
+    assert_eq!(config.llm.model.as_deref(), Some("m"));
+    assert_eq!(config.conversation.max_duration_s, 60);
+    let (config, faults) = AgentConfig::with_faults(&parsed("[]"), "config", "es-MX");
+    assert_eq!((config, faults.len()), (AgentConfig::new("es-MX"), 1));
+}
+
+#[test]
 fn an_empty_configuration_shows_every_field_with_its_default() {
     assert_eq!(
         config("{}").to_stored(),

@@ -39,6 +39,9 @@ pub enum Fault {
     Trimmed => "must be printable ASCII without a space at either end",
         "debe ser ASCII imprimible sin espacios al principio ni al final";
     Language => "must be a BCP 47 language tag, such as es-MX", "debe ser una etiqueta de idioma BCP 47, como es-MX";
+    UnknownLanguage(code: String) =>
+        "`{code}` is not a registered language: begin with its code of two or three letters, such as en, es or en-US",
+        "`{code}` no es un idioma registrado: comienza con su código de dos o tres letras, como es, en o es-MX";
     TimeZone => "must be an IANA time zone, such as America/Mexico_City",
         "debe ser una zona horaria de la IANA, como America/Mexico_City";
     TimeOfDay => "must be a time of day as `HH:MM`, 00:00 to 23:59", "debe ser una hora del día como `HH:MM`, de 00:00 a 23:59";

@@ -31,6 +31,13 @@ pub trait Speech: Send + Sync {
         provider: &str,
         settings: &VoiceSettings,
     ) -> Result<Arc<dyn TextToSpeech>, SpeechError>;
+
+    /// The ids of a provider's voices, where the deployment lists them: nobody else can list those of its own servers and
+    /// programs.
+    fn voices(&self, provider: &str) -> Vec<String> {
+        let _ = provider;
+        Vec::new()
+    }
 }
 
 /// A service or program that turns speech into text.

@@ -6,15 +6,21 @@ mod control;
 pub(super) mod document;
 mod editor;
 mod form;
+mod json_lines;
+mod languages;
 mod new;
-mod saving;
+mod preview;
+pub(super) mod saving;
 mod show;
 mod studio;
+mod templates;
 mod versions;
 mod widget;
 
+use std::collections::HashMap;
+
 use maud::{Markup, html};
-use offhook_domain::{AgentId, AgentStatus, MemberRole, Runtime};
+use offhook_domain::{AgentId, AgentStatus, MemberRole, Runtime, Timestamp};
 use offhook_services::AgentView;
 use offhook_services::store::{Agent, AgentFilter};
 
@@ -23,7 +29,7 @@ use crate::lang::Lang;
 use crate::page::Page;
 use crate::parts::form::Input;
 use crate::parts::list::{self, Table};
-use crate::parts::words::{Tone, agent_status, badge, when};
+use crate::parts::words::{Tone, agent_status, badge, when, when_if};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor};
@@ -41,6 +47,7 @@ pub(super) fn routes() -> Vec<Page> {
         of("/agents/{id}/name").post(show::rename),
         of("/agents/{id}/status").post(show::set_status),
         of("/agents/{id}/archive").post(show::archive),
+        of("/agents/{id}/duplicate").post(show::duplicate),
         of("/agents/{id}/edit")
             .get(editor::edit)
             .post(editor::save_fields),
@@ -49,6 +56,7 @@ pub(super) fn routes() -> Vec<Page> {
             .post(editor::save_json),
         of("/agents/{id}/trial").post(studio::say),
         of("/agents/{id}/talk").socket(studio::talk),
+        of(preview::PATH).post(preview::speak),
         of("/agents/{id}/versions").get(versions::history),
         of("/agents/{id}/versions/{version}").get(versions::version),
         of("/agents/{id}/versions/{version}/publish").post(versions::publish_version),
@@ -136,6 +144,8 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let is_first = page.after.is_none();
     let agents = visit.services().agents();
     let found = agents.list(visit.account(), filter, page).await?;
+    let last = agents.last_conversations(visit.account(), &found.items);
+    let last: HashMap<AgentId, Timestamp> = last.await?.into_iter().collect();
     let is_empty = found.items.is_empty();
     let may_make = visit.may(MemberRole::Developer);
     let body = html! {
@@ -172,6 +182,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
                         }
                     } @else { "–" }
                 })
+                .column(t.t("Last conversation", "Última conversación"), |agent| when_if(last.get(&agent.id).copied()))
                 .column(t.t("Updated", "Actualizado"), |agent| when(agent.updated_at)))
             (list::more(&visit, &found, |last| (last.created_at, last.id.uuid())))
         }

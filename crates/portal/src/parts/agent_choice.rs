@@ -32,6 +32,14 @@ impl AgentChoice {
         self.agents.is_empty()
     }
 
+    /// The agent that the field shows: the chosen one, or the first of the list.
+    pub(crate) fn shown(&self, chosen: &str) -> Option<AgentId> {
+        match chosen {
+            "" => self.agents.first().map(|agent| agent.id),
+            chosen => chosen.parse().ok(),
+        }
+    }
+
     /// A link to an agent, by its name where it is known.
     pub(crate) fn link(&self, id: AgentId) -> Markup {
         html! { a href={ (crate::PATH) "/agents/" (id) } { (self.name(&id.to_string())) } }

@@ -177,17 +177,23 @@ async fn a_refused_edit_names_its_field_and_keeps_what_was_typed() {
     }
     assert_eq!(at(&config(&world, &path).await, "version"), "1");
 
+    // All of it at once, each with a link; and a refused publication leaves no version.
     let form = form()
         .await
+        .with("system_prompt", " ")
         .with("llm.provider", "")
-        .with("llm.model", "")
+        .with("llm.temperature", "warm")
+        .with("conversation.turns.endpointing_ms", "5")
         .with("publish", "on");
     let page = form.send(&ana, &edit).await.assert(422);
     page.shows(&[
-        "Version 2 is saved but cannot be published yet",
-        "Model, Provider: is required to publish",
-        "value=\"2\"",
+        "4 things to fix:",
+        "href=\"#field-system_prompt\">General, Instructions (system prompt): is required to publish",
+        "href=\"#field-llm.temperature\">Model, Temperature: must be a number",
+        "href=\"#field-llm.provider\">Model, Provider: is required to publish",
+        "href=\"#field-conversation.turns.endpointing_ms\">Conversation, End-of-turn pause, in ms: must be",
     ]);
+    assert_eq!(at(&config(&world, &path).await, "version"), "1");
 }
 
 #[tokio::test(flavor = "multi_thread")]

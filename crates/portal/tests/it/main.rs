@@ -4,6 +4,7 @@ mod agents;
 mod analyses;
 mod calls;
 mod developers;
+mod drafts;
 mod form;
 mod integrations;
 mod integrations_attacked;

@@ -5,10 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
+use async_trait::async_trait;
 use offhook_carriers::Simulator;
 use offhook_domain::ports::Application;
-use offhook_domain::{AccountId, Clock as _, EmailAddress, MemberRole, Plan, Plans, Scopes};
+use offhook_domain::{
+    AccountId, CallHandle, Clock as _, EmailAddress, MemberRole, Plan, Plans, Scopes,
+};
 use offhook_egress::{GuardedClient, Policy};
+use offhook_engine::ports::audio::{AudioCarrier, AudioLeg};
+use offhook_engine::ports::{DialError, DialRequest};
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_portal::{Portal, PortalConfig};
 use offhook_providers::{ModelRegistry, SimulatedLegacy, SpeechRegistry};
@@ -64,16 +69,32 @@ impl World {
         Self::start_as(SPEED, Vec::new(), config).await
     }
 
+    /// A service whose calls are spoken, over a trunk that is out of order, with these speech providers.
+    pub(crate) async fn start_spoken(speech: SpeechRegistry) -> Self {
+        let network = Network::Spoken(Arc::new(OutOfOrder));
+        let sound = Some((network, speech));
+        Self::start_all(SPEED, Vec::new(), PortalConfig::default(), sound).await
+    }
+
     async fn start_as(
         speed: f64,
         applications: Vec<Arc<dyn Application>>,
         config: PortalConfig,
     ) -> Self {
+        Self::start_all(speed, applications, config, None).await
+    }
+
+    async fn start_all(
+        speed: f64,
+        applications: Vec<Arc<dyn Application>>,
+        config: PortalConfig,
+        sound: Option<(Network, SpeechRegistry)>,
+    ) -> Self {
         let database = TestDatabase::sqlite();
         let store = database.open().await;
         let clock = ManualClock::default();
         let directory = must(tempfile::tempdir());
-        let services = services(store, &clock, &directory, speed);
+        let services = services(store, &clock, &directory, speed, sound);
         let services = services.with_applications(applications);
         let portal = Portal::new(services.clone(), config);
         let limits = RateLimits::new(LimitSettings {
@@ -105,7 +126,7 @@ impl World {
     /// Another process on the same database.
     pub(crate) fn beside(&self, applications: Vec<Arc<dyn Application>>) -> Services {
         let store = self.services.store().clone();
-        services(store, &self.clock, &self.directory, SPEED).with_applications(applications)
+        services(store, &self.clock, &self.directory, SPEED, None).with_applications(applications)
     }
 
     /// A signed-in member of the account.
@@ -242,18 +263,28 @@ impl Drop for World {
     }
 }
 
-fn services(store: Store, clock: &ManualClock, directory: &TempDir, speed: f64) -> Services {
+fn services(
+    store: Store,
+    clock: &ManualClock,
+    directory: &TempDir,
+    speed: f64,
+    sound: Option<(Network, SpeechRegistry)>,
+) -> Services {
     let carrier = Arc::new(Simulator::new(speed));
     let node = mint(clock.now());
     let files = must(Objects::directory(&directory.path().join("objects"), false));
     let legacy = SimulatedLegacy::new(carrier.clone(), Arc::new(clock.clone()), node);
+    let (network, speech) = sound.unwrap_or_else(|| {
+        let none = must(SpeechRegistry::new(Vec::new()));
+        (Network::Text(carrier), none)
+    });
     must(Services::new(ServicesConfig {
         store,
         clock: Arc::new(clock.clone()),
         plans: Plans::default(),
         models: Arc::new(must(ModelRegistry::new([]))),
-        network: Network::Text(carrier),
-        speech: Arc::new(must(SpeechRegistry::new(Vec::new()))),
+        network,
+        speech: Arc::new(speech),
         legacy: Arc::new(legacy),
         objects: files,
         node,
@@ -262,6 +293,20 @@ fn services(store: Store, clock: &ManualClock, directory: &TempDir, speed: f64) 
         tool_client: must(GuardedClient::new(Policy::default())),
         calls: CallSettings::default(),
     }))
+}
+
+/// A trunk that accepts no calls.
+struct OutOfOrder;
+
+#[async_trait]
+impl AudioCarrier for OutOfOrder {
+    async fn dial(&self, _: DialRequest) -> Result<AudioLeg, DialError> {
+        Err(DialError::NotConnected)
+    }
+
+    async fn hang_up_orphan(&self, _: CallHandle) -> Result<(), DialError> {
+        Ok(())
+    }
 }
 
 /// A signed-in person.

@@ -1,7 +1,8 @@
 //! Configuration checks that need this service: catalog, target URLs, time zones and features not built yet.
 
+use language_tags::LanguageTag;
 use offhook_domain::config::CUSTOM_PROVIDER;
-use offhook_domain::json::{Fault, FieldError, member_path};
+use offhook_domain::json::{Fault, FieldError, item_path, member_path};
 use offhook_domain::messages::Choices;
 use offhook_domain::{AccountId, AgentConfig};
 use offhook_egress::{Policy, TargetUrl};
@@ -51,44 +52,55 @@ impl Agents {
 }
 
 impl Providers {
-    /// Checks a configuration against this service: catalog, target URLs, time zones and features not built yet.
+    /// Checks a configuration against this service: languages, catalog, target URLs, time zones and sounds.
     pub(crate) fn check_config(&self, config: &AgentConfig) -> Result<(), FieldError> {
+        self.config_faults(config)
+            .into_iter()
+            .next()
+            .map_or(Ok(()), Err)
+    }
+
+    /// Every fault of a configuration on this service, in the documented order.
+    pub(super) fn config_faults(&self, config: &AgentConfig) -> Vec<FieldError> {
+        let mut faults = Faults::default();
         let llm = &config.llm;
-        let named = llm.provider.as_deref().zip(llm.model.as_deref());
+        faults.note(check_language("config.language", &config.language));
+        let model = |path: &str, provider: &str, model: Option<&str>| {
+            self.check_provider(&member_path(path, "provider"), provider)?;
+            let model = model.map(|model| {
+                let path = member_path(path, "model");
+                self.check_model(&path, provider, model)
+            });
+            model.unwrap_or(Ok(()))
+        };
         if let Some(provider) = llm.provider.as_deref() {
-            self.check_provider("config.llm.provider", provider)?;
-        }
-        if let Some((provider, model)) = named {
-            self.check_model("config.llm.model", provider, model)?;
+            faults.note(model("config.llm", provider, llm.model.as_deref()));
         }
         for (at, other) in llm.fallback.iter().enumerate() {
-            let path = format!("config.llm.fallback[{at}]");
-            self.check_provider(&format!("{path}.provider"), &other.provider)?;
-            self.check_model(&format!("{path}.model"), &other.provider, &other.model)?;
+            let path = item_path("config.llm.fallback", at);
+            faults.note(model(&path, &other.provider, Some(&other.model)));
         }
         if let Some(endpoint) = &llm.endpoint {
-            TargetUrl::parse(endpoint, Policy::default())
-                .map_err(|error| FieldError::new("config.llm.endpoint", error))?;
+            let parsed = TargetUrl::parse(endpoint, Policy::default());
+            faults.note(parsed.map_err(|error| FieldError::new("config.llm.endpoint", error)));
         }
-        self.check_speech(config)?;
+        faults.0.extend(self.speech_faults(config));
         if let Some(hours) = &config.conversation.calling_hours
             && jiff::tz::TimeZone::get(&hours.timezone).is_err()
         {
-            return Err(FieldError::new(
-                "config.conversation.calling_hours.timezone",
-                Fault::TimeZone,
-            ));
+            let path = "config.conversation.calling_hours.timezone";
+            faults.0.push(FieldError::new(path, Fault::TimeZone));
         }
         if let Some(place) = config.conversation.audio.ambient.as_deref()
             && Ambient::named(place).is_none()
         {
             let known = Ambient::ALL.map(Ambient::name).join("`, `");
-            return Err(FieldError::new(
+            faults.0.push(FieldError::new(
                 "config.conversation.audio.ambient",
                 Fault::Choice(Choices(format!("one of `{known}`"))),
             ));
         }
-        Ok(())
+        faults.0
     }
 
     fn check_provider(&self, path: &str, provider: &str) -> Result<(), FieldError> {
@@ -128,16 +140,48 @@ impl Providers {
     }
 
     pub(crate) fn check_publishable(&self, config: &AgentConfig) -> Result<()> {
-        config.publishable().map_err(refused)?;
+        let first = self.publish_faults(config).into_iter().next();
+        first.map_or(Ok(()), |fault| Err(refused(fault)))
+    }
+
+    /// Everything that prevents a call with this configuration here.
+    pub(super) fn publish_faults(&self, config: &AgentConfig) -> Vec<FieldError> {
+        let mut faults = config.publish_faults();
         let llm = &config.llm;
+        let is_whole = !faults
+            .iter()
+            .any(|fault| fault.path.starts_with("config.llm"));
         if let Some((provider, model)) = llm.provider.as_deref().zip(llm.model.as_deref())
+            && is_whole
             && !self.has_model(provider, model, llm.endpoint.as_deref())
         {
-            return Err(refused(FieldError::new(
+            faults.push(FieldError::new(
                 "config.llm.provider",
                 Fault::NoProvider(provider.to_owned()),
-            )));
+            ));
         }
-        self.check_speech_publishable(config).map_err(refused)
+        faults.extend(self.speech_publish_faults(config));
+        faults
     }
+}
+
+/// The faults found so far.
+#[derive(Default)]
+pub(super) struct Faults(pub(super) Vec<FieldError>);
+
+impl Faults {
+    pub(super) fn note<T>(&mut self, checked: Result<T, FieldError>) {
+        self.0.extend(checked.err());
+    }
+}
+
+/// A language begins with a registered code: a recognizer or a voice could do nothing with `english`.
+pub(super) fn check_language(path: &str, tag: &str) -> Result<(), FieldError> {
+    let code = tag.split('-').next().unwrap_or(tag);
+    let is_registered = LanguageTag::parse(code).is_ok_and(|code| code.is_valid());
+    if is_registered {
+        return Ok(());
+    }
+    let fault = Fault::UnknownLanguage(code.to_owned());
+    Err(FieldError::new(path, fault))
 }

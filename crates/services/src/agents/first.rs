@@ -2,17 +2,20 @@
 
 use offhook_boxed::boxed;
 use offhook_domain::config::{Llm, Stt, Voice};
-use offhook_domain::{AccountId, AgentConfig, VoiceProvider};
+use offhook_domain::{AccountId, AgentConfig, VoiceProvider, VoiceSource};
 use offhook_engine::voice::Ambient;
 use offhook_storage::StoreError;
 
 use super::Agents;
-use crate::VoiceFilter;
 use crate::catalog::{ANY_MODEL, Model, ModelKind};
-use crate::speech::{listening, lists_voices, speaking};
+use crate::speech::{listening, speaking};
+use crate::{ListedVoice, VoiceFilter};
 
 /// The provider of the model that is always available.
-const SCRIPTED: &str = "scripted";
+pub(super) const SCRIPTED: &str = "scripted";
+
+/// Voices among which one that is ready is looked for.
+const LOOKED_AT: u32 = 100;
 
 #[boxed]
 impl Agents {
@@ -37,8 +40,8 @@ impl Agents {
             .collect()
     }
 
-    /// A configuration that lacks only its texts to be published here. It picks the first model that is set up. Where
-    /// calls are spoken, it picks speech-to-text and a voice if there are several to choose from.
+    /// A configuration that lacks only its texts to be published here: the first model that is set up and, where agents can
+    /// speak, the first speech-to-text and the first voice that work.
     pub async fn first_config(
         &self,
         account: AccountId,
@@ -46,9 +49,14 @@ impl Agents {
     ) -> Result<AgentConfig, StoreError> {
         let mut config = AgentConfig::new(language);
         config.llm = self.first_model();
-        if self.providers.network.is_spoken() {
-            config.stt = self.first_recognizer();
-            config.voice = self.first_voice(account, language).await?;
+        let (catalog, speech) = (&self.providers.catalog, &*self.providers.speech);
+        let is_spoken = self.providers.network.is_spoken();
+        // A page of a widget may talk to the agent even where calls are simulated.
+        if is_spoken || !listening(catalog, speech).is_empty() {
+            config.stt = self.first_recognizer(&config);
+        }
+        if is_spoken || !speaking(catalog, speech).is_empty() {
+            config.voice = self.first_voice(account, &config).await?;
         }
         Ok(config)
     }
@@ -64,13 +72,25 @@ impl Agents {
         }
     }
 
-    /// A single provider is the default and need not be named; of several, the first is.
-    fn first_recognizer(&self) -> Stt {
+    /// The first that works. A single provider is the default and need not be named.
+    fn first_recognizer(&self, config: &AgentConfig) -> Stt {
         let set_up = listening(&self.providers.catalog, &*self.providers.speech);
-        let provider = match set_up.as_slice() {
-            [] => Some(SCRIPTED),
-            [_] => None,
-            [first, ..] => Some(*first),
+        let works = |provider: &&&str| {
+            let named = Stt {
+                provider: Some((**provider).to_owned()),
+                ..Stt::default()
+            };
+            let config = AgentConfig {
+                stt: named,
+                ..config.clone()
+            };
+            let mut found = self.providers.recognizers(&config).into_iter();
+            found.all(|ear| self.providers.hears_with(&ear))
+        };
+        let provider = match set_up.iter().find(works) {
+            None => Some(SCRIPTED),
+            Some(_) if set_up.len() == 1 => None,
+            Some(first) => Some(*first),
         };
         Stt {
             provider: provider.map(str::to_owned),
@@ -78,38 +98,63 @@ impl Agents {
         }
     }
 
-    async fn first_voice(&self, account: AccountId, language: &str) -> Result<Voice, StoreError> {
-        let set_up = speaking(&self.providers.catalog, &*self.providers.speech);
-        let Some(provider) = set_up.first() else {
-            return Ok(voice(SCRIPTED, None));
-        };
-        if !lists_voices(provider) {
-            return Ok(voice(provider, None));
-        }
-        let primary = language.split('-').next().unwrap_or(language);
-        let spoken = VoiceFilter {
-            provider: provider.parse::<VoiceProvider>().ok(),
-            language: Some(primary.to_owned()),
-            ..VoiceFilter::default()
-        };
-        let any = VoiceFilter {
-            language: None,
-            ..spoken.clone()
-        };
-        for filter in [spoken, any] {
-            let found = self.voices.list(account, &filter, None, 1).await?;
-            if let Some(first) = found.items.first() {
-                return Ok(voice(provider, Some(&first.voice.voice_id)));
+    /// The first voice that works, of the first provider that has one. `scripted` hums where there is none.
+    async fn first_voice(
+        &self,
+        account: AccountId,
+        config: &AgentConfig,
+    ) -> Result<Voice, StoreError> {
+        for provider in speaking(&self.providers.catalog, &*self.providers.speech) {
+            let found = match provider.parse::<VoiceProvider>() {
+                Ok(listed) => self.first_listed(account, listed, &config.language).await?,
+                Err(_) => self.own_voices(provider).into_iter().next(),
+            };
+            let Some(id) = found else {
+                continue;
+            };
+            let voice = voice(provider, Some(id).filter(|id| !id.is_empty()));
+            let config = AgentConfig {
+                voice: voice.clone(),
+                ..config.clone()
+            };
+            let mut chosen = self.providers.voices(&config).into_iter();
+            if chosen.all(|chosen| self.providers.speaks_with(&chosen)) {
+                return Ok(voice);
             }
         }
-        Ok(voice(provider, None))
+        Ok(voice(SCRIPTED, None))
+    }
+
+    /// A voice of this language, or else of any. One that is ready to use comes before one that publishing would first have
+    /// to add to a workspace.
+    async fn first_listed(
+        &self,
+        account: AccountId,
+        provider: VoiceProvider,
+        language: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let primary = language.split('-').next().unwrap_or(language);
+        for language in [Some(primary.to_owned()), None] {
+            let filter = VoiceFilter {
+                provider: Some(provider),
+                language,
+                ..VoiceFilter::default()
+            };
+            let found = self.voices.list(account, &filter, None, LOOKED_AT).await?;
+            let is_ready = |listed: &&ListedVoice| listed.voice.source != VoiceSource::Shared;
+            let ready = found.items.iter().find(is_ready);
+            if let Some(first) = ready.or(found.items.first()) {
+                return Ok(Some(first.voice.voice_id.clone()));
+            }
+        }
+        Ok(None)
     }
 }
 
-fn voice(provider: &str, id: Option<&str>) -> Voice {
+fn voice(provider: &str, voice_id: Option<String>) -> Voice {
     Voice {
         provider: Some(provider.to_owned()),
-        voice_id: id.map(str::to_owned),
+        voice_id,
         ..Voice::default()
     }
 }

@@ -9,6 +9,7 @@ use offhook_domain::json::{Fault, FieldError, member_path};
 use offhook_domain::messages::Choices;
 use offhook_engine::ports::speech::SpeechError;
 
+use super::check::{Faults, check_language};
 use crate::Providers;
 use crate::catalog::ModelKind;
 use crate::speech::{
@@ -16,7 +17,7 @@ use crate::speech::{
 };
 
 const STT_PROVIDER: &str = "config.stt.provider";
-const VOICE_PROVIDER: &str = "config.voice.provider";
+pub(super) const VOICE_PROVIDER: &str = "config.voice.provider";
 pub(super) const VOICE_ID: &str = "config.voice.voice_id";
 pub(super) const FALLBACK_VOICES: &str = "config.voice.fallback_voices";
 
@@ -29,52 +30,72 @@ enum Obstacle {
 }
 
 impl Providers {
-    /// Checks the names against the catalog, and the settings against the adapters that are set up here.
-    pub(super) fn check_speech(&self, config: &AgentConfig) -> Result<(), FieldError> {
+    /// Checks the languages, the names against the catalog, and the settings against the adapters that are set up here.
+    pub(super) fn speech_faults(&self, config: &AgentConfig) -> Vec<FieldError> {
+        let mut faults = Faults::default();
         let (stt, voice) = (&config.stt, &config.voice);
-        if let Some(provider) = &stt.provider {
-            self.check_speaker(ModelKind::Stt, STT_PROVIDER, provider)?;
-            self.check_speech_model(
-                ModelKind::Stt,
-                "config.stt.model",
-                provider,
-                stt.model.as_deref(),
-            )?;
-            for ear in self.recognizers(config) {
-                if let Err(Obstacle::Unable(fault)) = self.try_recognizer(&ear) {
-                    return Err(fault);
-                }
-            }
+        faults.note(self.check_recognizer(config));
+        if let Some(language) = &stt.language {
+            faults.note(check_language("config.stt.language", language));
         }
-        if let Some(provider) = &voice.provider {
-            self.check_speaker(ModelKind::Tts, VOICE_PROVIDER, provider)?;
-            let model = voice.model.as_deref();
-            self.check_speech_model(ModelKind::Tts, "config.voice.model", provider, model)?;
+        let named = self.check_voice_names(voice);
+        let is_named = named.is_ok();
+        faults.note(named);
+        if let Some(language) = &voice.language {
+            faults.note(check_language("config.voice.language", language));
         }
         for (provider, _) in &voice.fallback_voices {
             let path = member_path(FALLBACK_VOICES, provider);
-            self.check_speaker(ModelKind::Tts, &path, provider)?;
+            faults.note(self.check_speaker(ModelKind::Tts, &path, provider));
         }
-        if voice.provider.is_some()
+        if is_named
+            && voice.provider.is_some()
             && let Some(chosen) = chosen_voice(&self.catalog, &*self.speech, config)
             && let Err(Obstacle::Unable(fault)) = self.try_voice(&chosen)
             // A saved configuration may lack the voice id of a provider.
             && (fault.path != VOICE_ID || voice.voice_id.is_some())
         {
-            return Err(fault);
+            faults.0.push(fault);
         }
         for other in fallback_voices(&self.catalog, config) {
             if let Err(Obstacle::Unable(fault)) = self.try_voice(&other) {
-                return Err(of_fallback(&other.0, &fault));
+                faults.0.push(of_fallback(&other.0, &fault));
+            }
+        }
+        faults.0
+    }
+
+    fn check_recognizer(&self, config: &AgentConfig) -> Result<(), FieldError> {
+        let stt = &config.stt;
+        let Some(provider) = &stt.provider else {
+            return Ok(());
+        };
+        self.check_speaker(ModelKind::Stt, STT_PROVIDER, provider)?;
+        let model = stt.model.as_deref();
+        self.check_speech_model(ModelKind::Stt, "config.stt.model", provider, model)?;
+        for ear in self.recognizers(config) {
+            if let Err(Obstacle::Unable(fault)) = self.try_recognizer(&ear) {
+                return Err(fault);
             }
         }
         Ok(())
     }
 
-    /// Whether this service can use the speech-to-text and the voices, if its calls have audio.
-    pub(super) fn check_speech_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
-        self.check_recognizer_publishable(config)?;
-        self.check_voices_publishable(config)
+    fn check_voice_names(&self, voice: &Voice) -> Result<(), FieldError> {
+        let Some(provider) = &voice.provider else {
+            return Ok(());
+        };
+        self.check_speaker(ModelKind::Tts, VOICE_PROVIDER, provider)?;
+        let model = voice.model.as_deref();
+        self.check_speech_model(ModelKind::Tts, "config.voice.model", provider, model)
+    }
+
+    /// Why this service cannot use the speech-to-text and the voices, if its calls have audio.
+    pub(super) fn speech_publish_faults(&self, config: &AgentConfig) -> Vec<FieldError> {
+        let mut faults = Faults::default();
+        faults.note(self.check_recognizer_publishable(config));
+        self.check_voices_publishable(config, &mut faults);
+        faults.0
     }
 
     fn check_recognizer_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
@@ -105,18 +126,35 @@ impl Providers {
             })
     }
 
-    fn check_voices_publishable(&self, config: &AgentConfig) -> Result<(), FieldError> {
+    fn check_voices_publishable(&self, config: &AgentConfig, faults: &mut Faults) {
         let (voice, conversation) = (&config.voice, &config.conversation);
         let is_normal = (conversation.audio.speed - 1.0).abs() < f64::EPSILON;
-        let spoken = self.network.is_spoken();
         let names_nothing = Voice {
             sample_rate: None,
             ..voice.clone()
         } == Voice::default();
         let asks_nothing = names_nothing && is_normal;
-        if !spoken && asks_nothing && conversation.pronunciation.is_empty() {
-            return Ok(());
+        if !self.network.is_spoken() && asks_nothing && conversation.pronunciation.is_empty() {
+            return;
         }
+        faults.note(self.check_voice_publishable(config, is_normal));
+        for other in fallback_voices(&self.catalog, config) {
+            faults.note(self.try_voice(&other).map_err(|obstacle| match obstacle {
+                Obstacle::NotSetUp => {
+                    let path = member_path(FALLBACK_VOICES, &other.0);
+                    FieldError::new(path, Fault::CannotSpeak(other.0.clone()))
+                }
+                Obstacle::Unable(fault) => of_fallback(&other.0, &fault),
+            }));
+        }
+    }
+
+    fn check_voice_publishable(
+        &self,
+        config: &AgentConfig,
+        is_normal: bool,
+    ) -> Result<(), FieldError> {
+        let voice = &config.voice;
         check_pair(voice)?;
         let Some(chosen) = chosen_voice(&self.catalog, &*self.speech, config) else {
             let fault = if speaking(&self.catalog, &*self.speech).is_empty() {
@@ -129,26 +167,18 @@ impl Providers {
         let model = voice.model.as_deref();
         self.check_speech_model(ModelKind::Tts, "config.voice.model", &chosen.0, model)?;
         match self.try_voice(&chosen) {
-            Ok(()) => {}
-            Err(Obstacle::NotSetUp) if !spoken && is_normal && is_plain(voice) => {}
-            Err(Obstacle::NotSetUp) => {
-                return Err(FieldError::new(
-                    VOICE_PROVIDER,
-                    Fault::CannotSpeak(chosen.0),
-                ));
+            Ok(()) => Ok(()),
+            Err(Obstacle::NotSetUp)
+                if !self.network.is_spoken() && is_normal && is_plain(voice) =>
+            {
+                Ok(())
             }
-            Err(Obstacle::Unable(fault)) => return Err(fault),
+            Err(Obstacle::NotSetUp) => Err(FieldError::new(
+                VOICE_PROVIDER,
+                Fault::CannotSpeak(chosen.0),
+            )),
+            Err(Obstacle::Unable(fault)) => Err(fault),
         }
-        for other in fallback_voices(&self.catalog, config) {
-            self.try_voice(&other).map_err(|obstacle| match obstacle {
-                Obstacle::NotSetUp => {
-                    let path = member_path(FALLBACK_VOICES, &other.0);
-                    FieldError::new(path, Fault::CannotSpeak(other.0.clone()))
-                }
-                Obstacle::Unable(fault) => of_fallback(&other.0, &fault),
-            })?;
-        }
-        Ok(())
     }
 
     /// Whether a call with this configuration is possible: where calls are spoken, at least one recognizer and one
@@ -164,6 +194,14 @@ impl Providers {
             voices.iter().any(|voice| self.try_voice(voice).is_ok())
         };
         !self.network.is_spoken() || (hears() && speaks())
+    }
+
+    pub(super) fn hears_with(&self, ear: &SpeechInput) -> bool {
+        self.try_recognizer(ear).is_ok()
+    }
+
+    pub(super) fn speaks_with(&self, voice: &SpeechOutput) -> bool {
+        self.try_voice(voice).is_ok()
     }
 
     fn try_recognizer(&self, (provider, settings): &SpeechInput) -> Result<(), Obstacle> {

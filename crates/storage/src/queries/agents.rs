@@ -325,6 +325,31 @@ impl Store {
         })
     }
 
+    /// When the newest conversation of each of these agents began; without those that have none.
+    pub fn last_conversations(
+        &self,
+        account: AccountId,
+        ids: Vec<AgentId>,
+    ) -> Answer<'_, Vec<(AgentId, Timestamp)>> {
+        read!(self, |conn| {
+            ensure!(!ids.is_empty(), Vec::new());
+            let newest = calls::table
+                .filter(calls::account_id.eq(V(account)))
+                .filter(calls::agent_id.eq(agents::id))
+                .order((calls::started_at.desc(), calls::id.desc()))
+                .select(calls::started_at)
+                .single_value();
+            let found: Vec<(AgentId, Option<Timestamp>)> = agents::table
+                .filter(agents::account_id.eq(V(account)))
+                .filter(agents::id.eq_any(ids.into_iter().map(V)))
+                .select((agents::id, newest))
+                .load(conn)
+                .await?;
+            let begun = found.into_iter().filter_map(|(id, at)| Some((id, at?)));
+            Ok(begun.collect())
+        })
+    }
+
     /// Agents of all accounts that serve calls, or should, after `after` in id order.
     pub fn serving_agents(
         &self,

@@ -43,6 +43,18 @@ contract! {
         assert_eq!(both[0].begins_at().micros() % 3_600_000_000, 0);
     }
 
+    async fn an_agents_newest_conversation_is_found_with_those_of_others(store: Store) {
+        let (shop, other) = (Shop::new(&store).await, Shop::new(&store).await);
+        let last = |account| store.last_conversations(account, vec![shop.agent, other.agent]);
+        assert_eq!(last(shop.account).await.unwrap(), []);
+        for second in [5, 9, 7] {
+            shop.place(after(second)).await;
+        }
+        other.place(after(20)).await;
+        assert_eq!(last(shop.account).await.unwrap(), [(shop.agent, after(9))]);
+        assert_eq!(store.last_conversations(shop.account, Vec::new()).await.unwrap(), []);
+    }
+
     async fn latencies_are_those_of_the_newest_calls(store: Store) {
         let shop = Shop::new(&store).await;
         let (id, claim) = shop.closing(node()).await;

@@ -243,6 +243,7 @@ fn each_kind_of_speech_provider_is_read() {
         base_url = "http://127.0.0.1:9000/v1"
         [speech.local]
         kind = "exec"
+        voices = ["slt", "awb"]
         listen.command = ["/usr/bin/hear", "{file}"]
         speak = { command = ["/usr/bin/speak"], limit_seconds = 5, at_once = 8 }
     "#;
@@ -290,6 +291,7 @@ fn each_kind_of_speech_provider_is_read() {
         ),
     ];
     let expected = expected.map(|(name, provider)| (name.to_owned(), provider));
+    assert_eq!(settings.speech_voices["local"], ["slt", "awb"]);
     assert_eq!(settings.speech.into_iter().collect::<Vec<_>>(), expected);
 }
 
@@ -315,6 +317,9 @@ fn a_speech_provider_that_cannot_be_used_is_told_with_its_setting_and_the_remedy
 
         speech.local = { kind = "openai", base_url = "http://127.0.0.1:1", speak.at_once = 1 }
         => setting `speech.local.speak` is without effect: kind `openai` does not read it; remove it
+
+        speech.deepgram = { kind = "deepgram", base_url = "http://127.0.0.1:1", voices = ["a"] }
+        => setting `speech.deepgram.voices` is without effect: kind `deepgram` does not read it; remove it
 
         speech.local = { kind = "exec", api_key = "hunter2" }
         => setting `speech.local.api_key` is without effect: kind `exec` does not read it; remove it

@@ -1,11 +1,14 @@
 //! What the editor's selects offer: models, voices, tools, documents and folders.
 
-use offhook_domain::DocumentId;
+use offhook_domain::{DocumentId, VoiceProvider};
 use offhook_services::store::DocumentFilter;
-use offhook_services::{Agents, ListedVoice, Model, ModelKind, PageRequest, VoiceFilter};
+use offhook_services::{
+    Agents, ListedVoice, Model, ModelKind, OfferedProvider, PageRequest, VoiceFilter,
+};
 
-use super::document::{DOCUMENTS, FOLDERS, TOOLS, plain};
+use super::document::{DOCUMENTS, FOLDERS, TOOLS, language, plain};
 use crate::fields::Fields;
+use crate::lang::Lang;
 use crate::trouble::Result;
 use crate::visit::{Visitor, first};
 
@@ -15,7 +18,9 @@ pub(super) const VOICES_SHOWN: &str = "voices-shown";
 pub(super) const DOCUMENTS_Q: &str = "documents-q";
 pub(super) const DOCUMENTS_SHOWN: &str = "documents-shown";
 
+/// Voices of a provider: those that a search found, and those that are shown without one.
 const VOICES_SHOWN_AT_MOST: u32 = 30;
+const VOICES_SUGGESTED: u32 = 6;
 
 const AT_ONCE: u32 = 100;
 
@@ -26,8 +31,7 @@ const Q_CHARS: usize = 100;
 type Named = Vec<(String, String)>;
 
 pub(super) struct Choices {
-    /// `provider|voice_id`, label, preview.
-    pub(super) voices: Vec<(String, String, Option<String>)>,
+    pub(super) voices: Vec<VoiceGroup>,
     pub(super) tools: Named,
     pub(super) folders: Named,
     pub(super) documents: Named,
@@ -64,15 +68,29 @@ pub(super) fn wants_search(fields: &Fields) -> bool {
         .any(|(q, shown)| fields.text(q) != fields.text(shown))
 }
 
-/// Models of a kind, for a `datalist`.
+/// Models of a kind whose provider is set up, for a `datalist`.
 pub(super) fn models(visitor: &Visitor, kind: ModelKind) -> Named {
+    let agents = visitor.services().agents();
+    let offered = agents.offered_providers(kind).into_iter();
+    let offered = offered.filter(|offered| offered.is_set_up);
+    offered
+        .flat_map(|offered| {
+            let of = vendor(visitor.lang(), offered.name);
+            let models = models_of(visitor, kind, offered.name).into_iter();
+            models.map(move |(model, label)| (model, format!("{label} · {of}")))
+        })
+        .collect()
+}
+
+/// A provider's models, each with its price.
+pub(super) fn models_of(visitor: &Visitor, kind: ModelKind, provider: &str) -> Named {
     let plan = visitor.caller().account.plan;
     let models = visitor.services().catalog().models().iter();
-    let named = |model: &&Model| model.kind == kind && model.model != "*";
+    let named =
+        |model: &&Model| model.kind == kind && model.provider == provider && model.model != "*";
     let shown = |model: &Model| {
         let price = credits(model.price(plan).millicredits_per_minute());
-        let text = format!("{} · {} · {price}/min", model.name, vendor(&model.provider));
-        (model.model.clone(), text)
+        (model.model.clone(), format!("{} · {price}/min", model.name))
     };
     models.filter(named).map(shown).collect()
 }
@@ -83,46 +101,151 @@ fn credits(milli: i64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A provider's label: the vendor's name where the API uses a letter.
-pub(super) fn vendor(provider: &str) -> &str {
+/// A provider by its vendor's name.
+pub(super) fn vendor(lang: Lang, provider: &str) -> &str {
     match provider {
-        "provider_a" => "ElevenLabs (provider_a)",
-        "provider_b" => "Cartesia (provider_b)",
-        "provider_c" => "Deepgram (provider_c)",
+        "provider_a" | "elevenlabs" => "ElevenLabs",
+        "provider_b" => "Cartesia",
+        "provider_c" | "deepgram" => "Deepgram",
+        "openai" => "OpenAI",
+        "local" => lang.t(
+            "Local (this service's own)",
+            "Local (propio de este servicio)",
+        ),
+        "scripted" => lang.t("Scripted (for tests)", "Simulado (para pruebas)"),
+        "custom" => lang.t("Custom (your own server)", "Propio (tu servidor)"),
         other => other,
     }
 }
 
-/// Providers of a kind, after the choice of none.
-pub(super) fn providers<'a>(
-    visitor: &'a Visitor,
-    kind: ModelKind,
-    none: &'a str,
-) -> Vec<(&'a str, &'a str)> {
-    let known = visitor.services().catalog().providers(kind).into_iter();
-    let known = known.map(|name| (name, vendor(name)));
-    std::iter::once(("", none)).chain(known).collect()
+/// A provider of a select.
+pub(super) struct ProviderOption {
+    pub(super) name: String,
+    pub(super) label: String,
+    pub(super) may_be_chosen: bool,
 }
 
-async fn voices(
+/// Providers of a kind: those that are set up, then the others with the reason.
+pub(super) fn providers(visitor: &Visitor, kind: ModelKind) -> Vec<ProviderOption> {
+    let lang = visitor.lang();
+    let offered = visitor.services().agents().offered_providers(kind);
+    let option = |offered: OfferedProvider<'_>| ProviderOption {
+        name: offered.name.to_owned(),
+        label: match offered.is_set_up {
+            true => vendor(lang, offered.name).to_owned(),
+            false => format!("{} – {}", vendor(lang, offered.name), not_set_up(lang)),
+        },
+        may_be_chosen: offered.may_be_chosen,
+    };
+    offered.into_iter().map(option).collect()
+}
+
+pub(super) const fn not_set_up(lang: Lang) -> &'static str {
+    lang.t(
+        "not set up on this service",
+        "no configurado en este servicio",
+    )
+}
+
+/// A provider's voices.
+pub(super) struct VoiceGroup {
+    pub(super) provider: ProviderOption,
+    /// Whether the provider can speak here.
+    pub(super) is_set_up: bool,
+    pub(super) voices: Vec<OfferedVoice>,
+}
+
+/// A voice of the picker.
+pub(super) struct OfferedVoice {
+    /// `provider|voice_id`.
+    pub(super) value: String,
+    pub(super) label: String,
+    /// The provider's sample.
+    pub(super) sample: Option<String>,
+}
+
+/// The voices that match the search; without one, some that speak the agent's language.
+async fn voices(visitor: &Visitor, fields: &Fields) -> Result<Vec<VoiceGroup>> {
+    let q = fields.get(VOICES_Q);
+    let q: Option<String> = q.map(|q| q.chars().take(Q_CHARS).collect());
+    let agents = visitor.services().agents();
+    let set_up: Vec<bool> = agents
+        .offered_providers(ModelKind::Tts)
+        .iter()
+        .map(|offered| offered.is_set_up)
+        .collect();
+    let mut groups = Vec::new();
+    for (provider, is_set_up) in providers(visitor, ModelKind::Tts).into_iter().zip(set_up) {
+        if q.is_none() && !is_set_up {
+            continue;
+        }
+        let vendor = vendor(visitor.lang(), &provider.name).to_lowercase();
+        // The beginning of a vendor's name finds all of its voices.
+        let is_of_a_voice = |q: &&String| q.len() < 3 || !vendor.starts_with(&q.to_lowercase());
+        let q = q.as_ref().filter(is_of_a_voice);
+        let voices = match provider.name.parse::<VoiceProvider>() {
+            Ok(listed) => {
+                let most = match (is_set_up, q.is_some() || fields.is_set(VOICES_Q)) {
+                    (true, true) => VOICES_SHOWN_AT_MOST,
+                    _ => VOICES_SUGGESTED,
+                };
+                listed_voices(visitor, fields, listed, (q, most)).await?
+            }
+            Err(_) => own_voices(visitor, &provider.name, q),
+        };
+        if !voices.is_empty() {
+            groups.push(VoiceGroup {
+                provider,
+                is_set_up,
+                voices,
+            });
+        }
+    }
+    Ok(groups)
+}
+
+async fn listed_voices(
     visitor: &Visitor,
     fields: &Fields,
-) -> Result<Vec<(String, String, Option<String>)>> {
-    let Some(q) = fields.get(VOICES_Q) else {
-        return Ok(Vec::new());
-    };
+    provider: VoiceProvider,
+    (q, most): (Option<&String>, u32),
+) -> Result<Vec<OfferedVoice>> {
+    let language = language(fields, "language");
+    let primary = language.split('-').next().unwrap_or(language);
+    let suggested = (!fields.is_set(VOICES_Q) && !primary.is_empty()).then(|| primary.to_owned());
     let filter = VoiceFilter {
-        q: Some(q.chars().take(Q_CHARS).collect()),
+        provider: Some(provider),
+        language: suggested,
+        q: q.cloned(),
         ..VoiceFilter::default()
     };
     let voices = visitor.services().voices();
-    let found = voices.list(visitor.account(), &filter, None, VOICES_SHOWN_AT_MOST);
+    let found = voices.list(visitor.account(), &filter, None, most);
     Ok(found.await?.items.iter().map(shown_voice).collect())
 }
 
-fn shown_voice(listed: &ListedVoice) -> (String, String, Option<String>) {
+/// Voices of the service's own server or program, by their ids.
+fn own_voices(visitor: &Visitor, provider: &str, q: Option<&String>) -> Vec<OfferedVoice> {
+    let only = visitor.t("Its only voice", "Su única voz");
+    let ids = visitor.services().agents().own_voices(provider).into_iter();
+    let voices = ids.map(|id| OfferedVoice {
+        label: if id.is_empty() {
+            only.to_owned()
+        } else {
+            id.clone()
+        },
+        value: format!("{provider}|{id}"),
+        sample: None,
+    });
+    let is_found = |voice: &OfferedVoice| {
+        q.is_none_or(|q| voice.label.to_lowercase().contains(&q.to_lowercase()))
+    };
+    voices.filter(is_found).collect()
+}
+
+fn shown_voice(listed: &ListedVoice) -> OfferedVoice {
     let voice = &listed.voice;
-    let mut label = format!("{} · {}", voice.name, vendor(voice.provider.as_str()));
+    let mut label = voice.name.clone();
     let languages = voice.locales.iter().chain(&voice.languages);
     let languages: Vec<&str> = languages.take(4).map(String::as_str).collect();
     let gender = voice.gender.map(|gender| gender.as_str().to_owned());
@@ -132,10 +255,12 @@ fn shown_voice(listed: &ListedVoice) -> (String, String, Option<String>) {
             label.push_str(&more);
         }
     }
-    let heard = voice.preview_url.clone();
-    let heard = heard.filter(|url| url.starts_with("https://"));
-    let sent = format!("{}|{}", voice.provider, voice.voice_id);
-    (sent, label, heard)
+    let sample = voice.preview_url.clone();
+    OfferedVoice {
+        value: format!("{}|{}", voice.provider, voice.voice_id),
+        label,
+        sample: sample.filter(|url| url.starts_with("https://")),
+    }
 }
 
 async fn tools(visitor: &Visitor, fields: &Fields) -> Result<Named> {

@@ -3,8 +3,11 @@
 use std::cell::RefCell;
 
 use maud::{Markup, html};
+use offhook_domain::json::member_path;
 
-use super::document::{FALLBACK_VOICES, MATCH_CASE, VARIABLES, cell, rows, rows_and_more};
+use super::choices::ProviderOption;
+use super::document::{FALLBACK_VOICES, OTHER, VARIABLES, cell, rows, rows_and_more};
+use super::languages::LANGUAGES;
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::trouble::field_of;
@@ -22,6 +25,18 @@ impl Fault {
     pub(super) fn of(text: &str, fields: &Fields) -> Option<Self> {
         let (path, message) = field_of(text)?;
         let path = path.strip_prefix("config.").unwrap_or(path);
+        // A provider's settings are one field.
+        for of in ["stt.settings", "voice.settings"] {
+            let member = path
+                .strip_prefix(of)
+                .and_then(|rest| rest.strip_prefix('.'));
+            if let Some(member) = member {
+                return Some(Self {
+                    path: of.to_owned(),
+                    message: format!("{member}: {message}"),
+                });
+            }
+        }
         Some(Self {
             path: named_row(path, fields).unwrap_or_else(|| path.to_owned()),
             message: message.to_owned(),
@@ -50,12 +65,26 @@ pub(super) struct Sheet<'a> {
     pub(super) lang: Lang,
     /// What it shows.
     pub(super) fields: &'a Fields,
-    pub(super) fault: Option<Fault>,
+    pub(super) faults: Vec<Fault>,
     /// The rows to which rows were added.
     pub(super) add: &'a str,
-    /// The label of the refused field, once it is drawn.
-    pub(super) refused: RefCell<Option<String>>,
+    /// The refused fields that are drawn: the fault's path, the id of the control, its label.
+    pub(super) refused: RefCell<Vec<Drawn>>,
 }
+
+/// A control of a refused field.
+#[derive(Debug)]
+pub(super) struct Drawn {
+    path: String,
+    id: String,
+    label: String,
+}
+
+/// A flag of each row, and what draws it: by the row's name, and whether it is set.
+type Beside<'a> = (&'a str, &'a dyn Fn(&str, bool) -> Markup);
+
+/// Rows with nothing beside their columns.
+pub(super) const PLAIN_ROWS: Beside<'_> = ("", &|_, _| html! {});
 
 /// A control's label, rule and list.
 #[derive(Clone, Copy, Default)]
@@ -76,24 +105,37 @@ pub(super) const fn says<'a>(label: &'a str, hint: &'a str) -> Says<'a> {
 }
 
 impl Sheet<'_> {
-    /// The refusal as a sentence, with the label of the drawn control.
-    pub(super) fn told_apart(&self) -> Option<String> {
-        let (label, fault) = (self.refused.borrow(), self.fault.as_ref()?);
-        let label = label.as_deref()?;
-        Some(format!("{label}: {}", fault.message))
+    /// The refusal as a sentence that leads to its control, by the control's label, and the control's place on the page;
+    /// `None` if no control is of that field.
+    pub(super) fn link_of(&self, fault: &Fault) -> Option<(usize, Markup)> {
+        let refused = self.refused.borrow();
+        let place = refused.iter().position(|drawn| drawn.path == fault.path)?;
+        let drawn = &refused[place];
+        let link = html! { a href={ "#" (drawn.id) } { (drawn.label) ": " (fault.message) } };
+        Some((place + 1, link))
     }
 
-    /// Keeps a field's label if it is the refused one.
+    /// Keeps a field's control if it is refused.
     fn call(&self, name: &str, label: &str) {
         if self.fault_of(name).is_some() {
-            *self.refused.borrow_mut() = Some(label.to_owned());
+            self.keep(name, id_of(name), label);
         }
     }
 
-    /// The refused field is in this group: other groups have fields of the same label.
-    pub(super) fn call_within(&self, group: &str) {
-        if let Some(label) = self.refused.borrow_mut().as_mut() {
-            *label = format!("{group}, {label}");
+    fn keep(&self, path: &str, id: String, label: &str) {
+        self.refused.borrow_mut().push(Drawn {
+            path: path.to_owned(),
+            id,
+            label: label.to_owned(),
+        });
+    }
+
+    /// The refused fields that begin so are in this group: other groups have fields of the same label.
+    pub(super) fn call_within(&self, group: &str, begins: &[&str]) {
+        for drawn in self.refused.borrow_mut().iter_mut() {
+            if begins.iter().any(|begins| is_within(&drawn.path, begins)) {
+                drawn.label = format!("{group}, {}", drawn.label);
+            }
         }
     }
 
@@ -106,12 +148,18 @@ impl Sheet<'_> {
         self.input("number", name, says)
     }
 
+    /// A time of day.
+    pub(super) fn time(&self, name: &str, says: Says<'_>) -> Markup {
+        self.input("time", name, says)
+    }
+
     fn input(&self, kind: &str, name: &str, says: Says<'_>) -> Markup {
         let mode = (kind == "number").then_some("decimal");
+        // Input that is not a number is kept as typed, and refused in words.
+        let shown = if kind == "time" { kind } else { "text" };
         self.field(name, says, &|id, described| {
             html! {
-                // Input that is not a number is kept as typed, and refused in words.
-                input #(id) type="text" inputmode=[mode] name=(name) value=(self.fields.raw(name)) autocomplete="off"
+                input #(id) type=(shown) inputmode=[mode] name=(name) value=(self.fields.raw(name)) autocomplete="off"
                     spellcheck="false" list=[says.list] aria-describedby=[described]
                     aria-invalid=[self.fault_of(name).map(|_| "true")];
             }
@@ -130,19 +178,59 @@ impl Sheet<'_> {
 
     /// A choice of one. A value that is not among the options is shown too.
     pub(super) fn choice(&self, name: &str, says: Says<'_>, options: &[(&str, &str)]) -> Markup {
+        let options = options.iter();
+        let options: Vec<_> = options.map(|(value, text)| (*value, *text, true)).collect();
+        self.select(name, says, &options)
+    }
+
+    /// A choice of a provider, or of none.
+    pub(super) fn provider(
+        &self,
+        name: &str,
+        says: Says<'_>,
+        none: &str,
+        options: &[ProviderOption],
+    ) -> Markup {
+        let options = options.iter();
+        let options = options.map(|one| (one.name.as_str(), one.label.as_str(), one.may_be_chosen));
+        let all: Vec<_> = std::iter::once(("", none, true)).chain(options).collect();
+        self.select(name, says, &all)
+    }
+
+    /// Value, text, and whether it may be chosen.
+    fn select(&self, name: &str, says: Says<'_>, options: &[(&str, &str, bool)]) -> Markup {
         let chosen = self.fields.text(name);
-        let known = options.iter().any(|(value, _)| *value == chosen);
+        let known = options.iter().any(|(value, ..)| *value == chosen);
         self.field(name, says, &|id, described| {
             html! {
                 select #(id) name=(name) aria-describedby=[described]
                     aria-invalid=[self.fault_of(name).map(|_| "true")] {
                     @if !known { option value=(chosen) selected { (chosen) } }
-                    @for (value, text) in options {
-                        option value=(value) selected[*value == chosen] { (text) }
+                    @for (value, text, may) in options {
+                        // Browsers do not send a chosen option that is disabled.
+                        @let is_chosen = *value == chosen;
+                        option value=(value) selected[is_chosen] disabled[!may && !is_chosen] { (text) }
                     }
                 }
             }
         })
+    }
+
+    /// A common language, or a tag that is typed. `none` is the choice of none, if there is one.
+    pub(super) fn language(&self, name: &str, says: Says<'_>, none: Option<&str>) -> Markup {
+        let t = self.lang;
+        let other = member_path(name, OTHER);
+        let options = none.map(|none| ("", none)).into_iter().chain(LANGUAGES);
+        let last = (OTHER, t.t("Other…", "Otro…"));
+        let options: Vec<_> = options.chain([last]).collect();
+        html! {
+            div.language { (self.choice(name, says, &options)) }
+            div.other-language {
+                (self.line(&other, self::says(t.t("Other language", "Otro idioma"), t.t(
+                    "For \"Other…\" above: a language tag, such as nl or pt-PT.",
+                    "Para «Otro…» arriba: una etiqueta de idioma, como nl o pt-PT."))))
+            }
+        }
     }
 
     /// A checkbox.
@@ -166,16 +254,20 @@ impl Sheet<'_> {
     /// Checkboxes that share a name: value, label.
     pub(super) fn ticks(&self, name: &str, legend: &str, boxes: &[(String, String)]) -> Markup {
         let chosen: Vec<&str> = self.fields.all(name).map(str::trim).collect();
-        if self.fault_in(name).is_some() {
-            *self.refused.borrow_mut() = Some(legend.to_owned());
+        let within = self
+            .faults
+            .iter()
+            .find(|fault| is_within(&fault.path, name));
+        if let Some(fault) = within {
+            self.keep(&fault.path, id_of(name), legend);
         }
         html! {
-            fieldset.plain {
+            fieldset.plain #(id_of(name)) tabindex=[within.map(|_| "-1")] {
                 legend { (legend) }
                 @for (value, label) in boxes {
                     (crate::parts::form::check(name, value, label, chosen.contains(&value.as_str())))
                 }
-                @if let Some(fault) = self.fault_in(name) { p.fault { (fault) } }
+                @if let Some(fault) = within { p.fault { (fault.message) } }
             }
         }
     }
@@ -186,7 +278,7 @@ impl Sheet<'_> {
         (of, columns): (&str, [&str; 2]),
         legend: &str,
         heads: [Says<'_>; 2],
-        beside: &dyn Fn(&str, bool) -> Markup,
+        (flag, beside): Beside<'_>,
     ) -> Markup {
         let all = rows_and_more(self.fields, of, columns, self.add);
         self.call(of, legend);
@@ -197,7 +289,7 @@ impl Sheet<'_> {
             }
         }
         html! {
-            fieldset.rows {
+            fieldset.rows #(id_of(of)) tabindex=[self.fault_of(of).map(|_| "-1")] {
                 legend { (legend) }
                 @if let Some(fault) = self.fault_of(of) { p.fault { (fault) } }
                 @for (place, row) in all.into_iter().enumerate() {
@@ -215,7 +307,7 @@ impl Sheet<'_> {
                             }
                         }
                         // By the row's number in the submitted form.
-                        (beside(&cell(of, place, ""), self.fields.is_set(&cell(of, row.place, MATCH_CASE))))
+                        (beside(&cell(of, place, ""), self.fields.is_set(&cell(of, row.place, flag))))
                     }
                 }
                 @for head in heads.iter().filter(|head| !head.hint.is_empty()) { p.hint { (head.hint) } }
@@ -251,17 +343,21 @@ impl Sheet<'_> {
     }
 
     fn fault_of(&self, name: &str) -> Option<&str> {
-        let fault = self.fault.as_ref().filter(|fault| fault.path == name)?;
+        let mut faults = self.faults.iter();
+        let fault = faults.find(|fault| fault.path == name)?;
         Some(&fault.message)
     }
 
-    /// A fault of any field whose path begins so.
-    pub(super) fn fault_in(&self, begins: &str) -> Option<&str> {
-        let fault = self.fault.as_ref()?;
-        let rest = fault.path.strip_prefix(begins)?;
-        let inside = rest.is_empty() || rest.starts_with(['.', '[']);
-        inside.then_some(fault.message.as_str())
+    /// Whether a field whose path begins so is refused.
+    pub(super) fn is_refused_in(&self, begins: &str) -> bool {
+        let mut faults = self.faults.iter();
+        faults.any(|fault| is_within(&fault.path, begins))
     }
+}
+
+fn is_within(path: &str, begins: &str) -> bool {
+    let rest = path.strip_prefix(begins);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// The id of the sentence that says why a field was refused.

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use offhook_domain::AgentConfig;
 use offhook_domain::body::{Body as _, Member, Shape};
+use offhook_domain::config::variables_in;
 use offhook_domain::json::{Fault, FieldError, Json, Misread, item_path, member_path};
 
 use crate::fields::Fields;
@@ -71,8 +72,16 @@ pub(super) const MATCH_CASE: &str = "match_case";
 /// A checkbox; its members follow it.
 pub(super) const HOURS: &str = "conversation.calling_hours";
 
-/// A voice chosen from the search, as `provider|voice_id`.
+/// A voice chosen from the search, as `provider|voice_id`, and a model chosen from the list, as `provider|model`. They
+/// replace the fields beside them.
 pub(super) const PICK: &str = "voice.pick";
+pub(super) const MODEL_PICK: &str = "llm.pick";
+
+/// A row of variables for a name in the texts: it is no variable while it has no default.
+pub(super) const FOUND: &str = "found";
+
+/// The value of a language's select for a tag that is typed, in the field of this ending.
+pub(super) const OTHER: &str = "other";
 
 /// More rows than any list may have.
 const MOST_ROWS: usize = 300;
@@ -143,6 +152,7 @@ pub(super) fn document(fields: &Fields) -> Result<Json, FieldError> {
     let mut config = Json::Object(Vec::new());
     for (path, kind) in MEMBERS.iter() {
         let value = match kind {
+            Kind::Line if is_language(path) => line(language(fields, path)),
             Kind::Line => line(fields.text(path)),
             Kind::Text => line(&unix_lines(fields.raw(path))),
             Kind::Number => number(fields.text(path)),
@@ -151,9 +161,14 @@ pub(super) fn document(fields: &Fields) -> Result<Json, FieldError> {
         };
         set(&mut config, path, value);
     }
-    if let Some((provider, voice)) = fields.text(PICK).split_once('|') {
-        set(&mut config, "voice.provider", Json::from(provider));
-        set(&mut config, "voice.voice_id", Json::from(voice));
+    for (pick, [provider, id]) in [
+        (PICK, ["voice.provider", "voice.voice_id"]),
+        (MODEL_PICK, ["llm.provider", "llm.model"]),
+    ] {
+        if let Some((of, picked)) = fields.text(pick).split_once('|') {
+            set(&mut config, provider, line(of));
+            set(&mut config, id, line(picked));
+        }
     }
     for path in LISTS {
         let mut ids: Vec<&str> = Vec::new();
@@ -169,7 +184,7 @@ pub(super) fn document(fields: &Fields) -> Result<Json, FieldError> {
     let voices = named(fields, FALLBACK_VOICES, |voice| Json::from(voice))?;
     set(&mut config, FALLBACK_VOICES.0, voices);
     let variable = |text: &str| Json::object([("default", default_of(text))]);
-    let variables = named(fields, VARIABLES, variable)?;
+    let variables = named(&without_unset(fields), VARIABLES, variable)?;
     set(&mut config, VARIABLES.0, variables);
     let (path, [term, say]) = PRONUNCIATION;
     let rules = rows(fields, path, [term, say]);
@@ -185,6 +200,54 @@ pub(super) fn document(fields: &Fields) -> Result<Json, FieldError> {
     set(&mut config, path, rules.collect());
     set(&mut config, HOURS, hours(fields));
     Ok(config)
+}
+
+fn is_language(path: &str) -> bool {
+    path == "language" || path.ends_with(".language")
+}
+
+/// The language of a select, or the tag that was typed.
+pub(in crate::pages) fn language<'a>(fields: &'a Fields, path: &str) -> &'a str {
+    match fields.text(path) {
+        OTHER => fields.text(&member_path(path, OTHER)),
+        chosen => chosen,
+    }
+}
+
+/// The form with a row for each variable of its texts that has none.
+pub(super) fn with_found_variables(fields: &Fields) -> Fields {
+    let mut shown = without_unset(fields);
+    let texts = [
+        "system_prompt",
+        "first_message",
+        "conversation.recording.consent_text",
+    ];
+    let texts = texts.map(|path| fields.raw(path)).join("\n");
+    let (of, [name, default]) = VARIABLES;
+    let known = rows(&shown, of, [name, default]);
+    let mut place = known.last().map_or(0, |last| last.place + 1);
+    let known: Vec<String> = known.iter().map(|row| row.values[0].to_owned()).collect();
+    for found in variables_in(&texts) {
+        if !known.contains(&found) {
+            shown.set(&cell(of, place, name), &found);
+            shown.set(&cell(of, place, default), "");
+            shown.set(&cell(of, place, FOUND), "on");
+            place += 1;
+        }
+    }
+    shown
+}
+
+/// The form without the rows of found variables that were given no default.
+fn without_unset(fields: &Fields) -> Fields {
+    let (of, columns) = VARIABLES;
+    let mut kept = fields.clone();
+    for row in rows(fields, of, columns) {
+        if fields.is_set(&cell(of, row.place, FOUND)) && row.values[1].is_empty() {
+            kept.set(&cell(of, row.place, columns[0]), "");
+        }
+    }
+    kept
 }
 
 fn hours(fields: &Fields) -> Json {

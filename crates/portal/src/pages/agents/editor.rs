@@ -10,7 +10,9 @@ use super::choices::Choices;
 use super::control::{Fault, Sheet};
 use super::document::{
     document, fields_of, has_hours, hours_without_box, parse, pretty, unix_lines,
+    with_found_variables,
 };
+use super::json_lines::line_of;
 use super::saving::{Refused, base_of, config_at, head_of_form, looks_again, save};
 use super::show::name_fields;
 use super::{engine_agent, studio, tabs};
@@ -18,7 +20,7 @@ use crate::fields::Fields;
 use crate::lang::text;
 use crate::parts::form::kept;
 use crate::parts::version::{self, SHOWN_VERSION};
-use crate::trouble::{Answer, Result};
+use crate::trouble::{Answer, Result, field_of};
 use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Visit, Visitor};
 
@@ -31,10 +33,7 @@ fn title(visitor: &Visitor, view: &AgentView) -> String {
 pub(super) async fn edit(visit: Visit<Developer>) -> Answer {
     let view = engine_agent(&visit).await?;
     let base = view.agent.head_version;
-    let mut fields = fields_of(&config_at(&visit, &view, base).await?);
-    for (name, value) in version::stamped(name_fields(&view.agent.name)).iter() {
-        fields.push(name, value);
-    }
+    let fields = stored_fields(&visit, &view, base).await?;
     let body = draw(&visit, &view, &fields, base, None).await?;
     Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
 }
@@ -95,35 +94,61 @@ async fn draw(
 ) -> Result<Markup> {
     let id = view.agent.id;
     let path = format!("/agents/{id}/edit");
+    let fields = &with_found_variables(fields);
     let choices = Choices::read(visitor, fields).await?;
+    let messages = refused.map_or(&[][..], |refused| &refused.messages[..]);
+    let fault_of = |message: &String| Fault::of(message, fields);
     let sheet = Sheet {
         lang: visitor.lang(),
         fields,
-        fault: refused.and_then(|refused| Fault::of(&refused.message, fields)),
+        faults: messages.iter().filter_map(fault_of).collect(),
         add: fields.text("add"),
-        refused: RefCell::new(None),
+        refused: RefCell::default(),
     };
-    // Drawn before the head, which needs the refused field's label.
+    // Drawn before the head, which needs the refused fields' labels.
     let groups = super::form::groups(visitor, &sheet, &choices, &path);
-    let shown = refused.map(|refused| Refused {
-        message: sheet
-            .told_apart()
-            .unwrap_or_else(|| refused.message.clone()),
-        ..*refused
+    let links = messages.iter().map(|message| {
+        let link = fault_of(message).and_then(|fault| sheet.link_of(&fault));
+        link.unwrap_or_else(|| (0, html! { (message) }))
     });
+    let mut links: Vec<(usize, Markup)> = links.collect();
+    links.sort_by_key(|(place, _)| *place);
+    let faults: Vec<Markup> = links.into_iter().map(|(_, link)| link).collect();
     Ok(html! {
         (tabs(visitor, &view.agent, "edit"))
         div.studio {
             div.editor {
                 (kept(visitor, &path, &html! {
                     (version::hidden(fields))
-                    (head_of_form(visitor, id, base, shown.as_ref()))
+                    (head_of_form(visitor, id, base, refused, &faults))
                     (groups)
                 }))
             }
             (studio::panel(visitor, id))
         }
     })
+}
+
+/// The editor of the latest version, which was not published.
+pub(super) async fn unpublished(
+    post: &Post<Developer>,
+    view: &AgentView,
+    messages: Vec<String>,
+) -> Answer {
+    let base = view.agent.head_version;
+    let fields = stored_fields(post, view, base).await?;
+    let refused = Refused::of_all(messages, base);
+    let body = draw(post, view, &fields, base, Some(&refused)).await?;
+    Ok(post.refused(Section::Agents, &title(post, view), &body))
+}
+
+/// The fields of a version that nobody has edited.
+async fn stored_fields(visitor: &Visitor, view: &AgentView, base: i32) -> Result<Fields> {
+    let mut fields = fields_of(&config_at(visitor, view, base).await?);
+    for (name, value) in version::stamped(name_fields(&view.agent.name)).iter() {
+        fields.push(name, value);
+    }
+    Ok(fields)
 }
 
 /// `GET /portal/agents/{id}/json`
@@ -159,11 +184,17 @@ fn draw_json(
 ) -> Markup {
     let t = visitor.lang();
     let id = view.agent.id;
+    let messages = refused.map_or(&[][..], |refused| &refused.messages[..]);
+    let faults = messages.iter().map(|message| {
+        let line = field_of(message).and_then(|(path, _)| line_of(text, "config", path));
+        html! { @if let Some(line) = line { (text!(t, "Line {line}: ", "Línea {line}: ")) } (message) }
+    });
+    let faults: Vec<Markup> = faults.collect();
     html! {
         (tabs(visitor, &view.agent, "json"))
         div.editor {
             (kept(visitor, &format!("/agents/{id}/json"), &html! {
-                (head_of_form(visitor, id, base, refused))
+                (head_of_form(visitor, id, base, refused, &faults))
                 div.field {
                     label for="field-config" { (t.t("Full configuration", "Configuración completa")) }
                     textarea #field-config name="config" rows="30" spellcheck="false" aria-describedby="field-config-hint" {

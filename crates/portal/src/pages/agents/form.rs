@@ -5,10 +5,13 @@ mod speech;
 use maud::{Markup, html};
 use offhook_services::ModelKind;
 
-use super::choices::{Choices, DOCUMENTS_Q, DOCUMENTS_SHOWN, models, providers};
-use super::control::{Says, Sheet, id_of, says};
+use super::choices::{
+    Choices, DOCUMENTS_Q, DOCUMENTS_SHOWN, ProviderOption, models, models_of, providers, vendor,
+};
+use super::control::{PLAIN_ROWS, Says, Sheet, id_of, says};
 use super::document::{
-    DOCUMENTS, FALLBACK, FOLDERS, HOURS, MATCH_CASE, PRONUNCIATION, TOOLS, VARIABLES,
+    DOCUMENTS, FALLBACK, FOLDERS, FOUND, HOURS, MATCH_CASE, MODEL_PICK, PRONUNCIATION, TOOLS,
+    VARIABLES, rows,
 };
 use crate::visit::Visitor;
 
@@ -16,6 +19,29 @@ use crate::visit::Visitor;
 const LLMS: &str = "models-llm";
 const EARS: &str = "models-stt";
 const MOUTHS: &str = "models-tts";
+
+/// The id of the list of suggested time zones, and these; any other can be typed.
+const ZONES: (&str, [&str; 16]) = (
+    "time-zones",
+    [
+        "America/Mexico_City",
+        "America/Monterrey",
+        "America/Cancun",
+        "America/Tijuana",
+        "America/Bogota",
+        "America/Lima",
+        "America/Santiago",
+        "America/Argentina/Buenos_Aires",
+        "America/Sao_Paulo",
+        "America/New_York",
+        "America/Chicago",
+        "America/Denver",
+        "America/Los_Angeles",
+        "Europe/London",
+        "Europe/Madrid",
+        "UTC",
+    ],
+);
 
 /// Every group. `path` is where the form is sent, for the searches.
 pub(super) fn groups(
@@ -31,7 +57,7 @@ pub(super) fn groups(
             }
         }
         (words(sheet))
-        (variables(sheet))
+        (variables(sheet, path))
         (model(visitor, sheet))
         (speech::voice(visitor, sheet, choices, path))
         (speech::ear(visitor, sheet))
@@ -72,10 +98,8 @@ impl Group<'_> {
     fn with(self, fields: &Markup) -> Markup {
         let (sheet, title) = (self.sheet, self.title);
         let is_one = |is: &dyn Fn(&str) -> bool| self.begins.iter().any(|begins| is(begins));
-        let wrong = is_one(&|begins| sheet.fault_in(begins).is_some());
-        if wrong {
-            sheet.call_within(title);
-        }
+        let wrong = is_one(&|begins| sheet.is_refused_in(begins));
+        sheet.call_within(title, self.begins);
         let asked = !sheet.add.is_empty() && is_one(&|begins| sheet.add.starts_with(begins));
         html! {
             details.group open[self.is_open || wrong || asked] {
@@ -97,8 +121,8 @@ fn words(sheet: &Sheet<'_>) -> Markup {
     );
     group.opened().with(&html! {
         (sheet.line("name", says(t.t("Name", "Nombre"), t.t("Up to 120 characters.", "Hasta 120 caracteres."))))
-        (sheet.line("language", says(t.t("Language", "Idioma"), t.t(
-            "A BCP 47 tag, such as en-US or es-MX.", "Una etiqueta BCP 47, como es-MX o en-US."))))
+        (sheet.language("language", says(t.t("Language", "Idioma"), t.t(
+            "The language that the agent speaks and understands.", "El idioma que el agente habla y entiende.")), None))
         (sheet.text("system_prompt", 14, says(t.t("Instructions (system prompt)", "Instrucciones (prompt del sistema)"), t.t(
             "Guides the model in every conversation. Up to 100,000 characters. {{name}} inserts a variable.",
             "Guía al modelo en cada conversación. Hasta 100,000 caracteres. {{nombre}} inserta una variable."))))
@@ -108,13 +132,22 @@ fn words(sheet: &Sheet<'_>) -> Markup {
     })
 }
 
-fn variables(sheet: &Sheet<'_>) -> Markup {
+fn variables(sheet: &Sheet<'_>, path: &str) -> Markup {
     let t = sheet.lang;
-    let group = sheet.group(t.t("Variables", "Variables"), &[VARIABLES.0]);
-    group.with(&html! {
+    let of = VARIABLES.0;
+    let all = rows(sheet.fields, of, VARIABLES.1);
+    let unset = all.iter().filter(|row| row.values[1].is_empty());
+    let unset: Vec<&str> = unset.map(|row| row.values[0]).collect();
+    let mut group = sheet.group(t.t("Variables", "Variables"), &[VARIABLES.0]);
+    group.is_open = !all.is_empty();
+    let drawn = group.with(&html! {
         p.hint { (t.t(
-            "A call can set their values in its metadata. Otherwise the default is used. Up to 100.",
-            "Cada llamada puede dar sus valores en los metadatos. Si no, se usa el valor predeterminado. Hasta 100.")) }
+            "Names in {{braces}} in the texts above. A call can set their values in its metadata; otherwise the default is used. Up to 100.",
+            "Los nombres entre {{llaves}} de los textos de arriba. Cada llamada puede dar sus valores en los metadatos; si no, se usa el valor predeterminado. Hasta 100.")) }
+        @if !unset.is_empty() {
+            p.warning { (t.t("No default, so empty in calls that do not set them: ", "Sin valor predeterminado, y por eso vacías en las llamadas que no las indiquen: "))
+                @for (place, name) in unset.iter().enumerate() { @if place > 0 { ", " } code { "{{" (name) "}}" } } }
+        }
         (sheet.rows(VARIABLES, t.t("Variables", "Variables"), [
             says(t.t("Name", "Nombre"), t.t(
                 "Names: a letter or _, then letters, digits or _ (up to 64).",
@@ -122,24 +155,53 @@ fn variables(sheet: &Sheet<'_>) -> Markup {
             says(t.t("Default", "Valor predeterminado"), t.t(
                 "Defaults: text, a number, true or false. Put a number in \"quotes\" to keep it as text.",
                 "Valores: texto, un número, true o false. Pon un número entre \"comillas\" para que quede como texto.")),
-        ], &|_, _| html! {}))
-    })
+        ], (FOUND, &|row, is_set| html! { @if is_set { input type="hidden" name={ (row) (FOUND) } value="on"; } })))
+    });
+    html! {
+        // A name that was typed into a text above is found when the text is left.
+        div #variables hx-post={ (crate::PATH) (path) } hx-trigger="change from:#field-system_prompt, change from:#field-first_message"
+            hx-vals={ "{\"add\":\"" (of) ".found\"}" } hx-select="#variables" hx-swap="outerHTML" { (drawn) }
+    }
 }
 
 fn model(visitor: &Visitor, sheet: &Sheet<'_>) -> Markup {
     let t = sheet.lang;
-    let mut known = providers(visitor, ModelKind::Llm, t.t("Choose…", "Elige…"));
-    known.push((
-        "custom",
-        t.t("Custom (your own server)", "Propio (tu servidor)"),
-    ));
-    let group = sheet.group(t.t("Model", "Modelo"), &["llm"]);
+    let mut known = providers(visitor, ModelKind::Llm);
+    known.push(ProviderOption {
+        name: "custom".to_owned(),
+        label: vendor(t, "custom").to_owned(),
+        may_be_chosen: true,
+    });
+    let pick = id_of(MODEL_PICK);
+    let named = sheet.is_refused_in("llm.provider") || sheet.is_refused_in("llm.model");
+    let group = sheet.group(t.t("Model", "Modelo"), &["llm"]).opened();
     group.with(&html! {
-        (sheet.choice("llm.provider", says(t.t("Provider", "Proveedor"), t.t(
-            "Required to publish.", "Obligatorio para publicar.")), &known))
-        (sheet.line("llm.model", Says { list: Some(LLMS), ..says(t.t("Model", "Modelo"), t.t(
-            "One of the provider's models. Local and custom servers accept any name. Required to publish.",
-            "Uno de los modelos del proveedor. Los servidores locales y propios aceptan cualquier nombre. Obligatorio para publicar.")) }))
+        div.field {
+            label for=(pick) { (t.t("Language model", "Modelo de lenguaje")) }
+            select #(pick) name=(MODEL_PICK) {
+                option value="" { (current_model(visitor, sheet)) }
+                @for provider in &known {
+                    @let models = models_of(visitor, ModelKind::Llm, &provider.name);
+                    @if !models.is_empty() {
+                        optgroup label=(provider.label) {
+                            @for (model, label) in &models {
+                                @let value = format!("{}|{model}", provider.name);
+                                option value=(value) selected[sheet.fields.text(MODEL_PICK) == value] disabled[!provider.may_be_chosen] { (label) }
+                            }
+                        }
+                    }
+                }
+            }
+            p.hint { (t.t("Prices are in credits per minute.", "Los precios son en créditos por minuto.")) }
+        }
+        details open[named] {
+            summary { (t.t("Name a model", "Indicar un modelo por su nombre")) }
+            (sheet.provider("llm.provider", says(t.t("Provider", "Proveedor"), t.t(
+                "Required to publish.", "Obligatorio para publicar.")), t.t("Choose…", "Elige…"), &known))
+            (sheet.line("llm.model", Says { list: Some(LLMS), ..says(t.t("Model", "Modelo"), t.t(
+                "One of the provider's models. Local and custom servers accept any name. Required to publish.",
+                "Uno de los modelos del proveedor. Los servidores locales y propios aceptan cualquier nombre. Obligatorio para publicar.")) }))
+        }
         (sheet.number("llm.temperature", says(t.t("Temperature", "Temperatura"), t.t(
             "0 to 2. Lower is more predictable. Default 0.7.", "De 0 a 2. Más bajo es más predecible. Predeterminado: 0.7."))))
         (sheet.choice("llm.routing", says(t.t("Routing", "Enrutamiento"), t.t(
@@ -150,11 +212,27 @@ fn model(visitor: &Visitor, sheet: &Sheet<'_>) -> Markup {
         (sheet.rows(FALLBACK, t.t("Fallback models", "Modelos de respaldo"), [
             says(t.t("Provider", "Proveedor"), t.t("Up to 5. Used when the model above fails.", "Hasta 5. Se usan cuando falla el modelo de arriba.")),
             Says { list: Some(LLMS), ..says(t.t("Model", "Modelo"), "") },
-        ], &|_, _| html! {}))
+        ], PLAIN_ROWS))
         (sheet.line("llm.endpoint", says(t.t("Endpoint", "Dirección del servidor"), t.t(
             "https:// base URL of an OpenAI-compatible server. Only for a custom server.",
             "URL base https:// de un servidor compatible con OpenAI. Solo para un servidor propio."))))
     })
+}
+
+/// The model that stays unless another is picked.
+fn current_model(visitor: &Visitor, sheet: &Sheet<'_>) -> String {
+    let t = sheet.lang;
+    let (provider, model) = (
+        sheet.fields.text("llm.provider"),
+        sheet.fields.text("llm.model"),
+    );
+    if provider.is_empty() {
+        return t.t("Choose…", "Elige…").to_owned();
+    }
+    let known = models_of(visitor, ModelKind::Llm, provider).into_iter();
+    let label = known.rfind(|(name, _)| name == model);
+    let label = label.map_or_else(|| model.to_owned(), |(_, label)| label);
+    format!("{label} · {}", vendor(t, provider))
 }
 
 fn conversation(sheet: &Sheet<'_>) -> Markup {
@@ -165,7 +243,7 @@ fn conversation(sheet: &Sheet<'_>) -> Markup {
     );
     group.with(&html! {
         (sheet.number("conversation.max_duration_s", says(t.t("Max call length, in seconds", "Duración máxima de la llamada, en segundos"), t.t(
-            "10 to 7,200. Default 600.", "De 10 a 7,200. Predeterminado: 600."))))
+            "10 to 7,200 (2 hours). The agent then says goodbye. Default 600 (10 minutes).", "De 10 a 7,200 (2 horas). Entonces el agente se despide. Predeterminado: 600 (10 minutos)."))))
         (sheet.number("conversation.turns.endpointing_ms", says(t.t("End-of-turn pause, in ms", "Pausa de fin de turno, en ms"), t.t(
             "200 to 3,000. Shorter responds sooner; longer gives people time to think. Default 700.",
             "De 200 a 3,000. Más corta responde antes; más larga da tiempo para pensar. Predeterminado: 700."))))
@@ -217,9 +295,9 @@ fn pronunciation(sheet: &Sheet<'_>) -> Markup {
         (sheet.rows(PRONUNCIATION, t.t("Pronunciations", "Pronunciaciones"), [
             says(t.t("Word", "Palabra"), t.t("Up to 200, each word once.", "Hasta 200, cada palabra una vez.")),
             says(t.t("Pronounced as", "Se pronuncia"), ""),
-        ], &|row, is_set| crate::parts::form::check(
+        ], (MATCH_CASE, &|row, is_set| crate::parts::form::check(
             &format!("{row}{MATCH_CASE}"), "on", t.t("Case-sensitive", "Distinguir mayúsculas"), is_set,
-        )))
+        ))))
     })
 }
 
@@ -243,12 +321,13 @@ fn calling_hours(sheet: &Sheet<'_>) -> Markup {
     group.with(&html! {
         (sheet.tick(HOURS, t.t("Only call within these hours", "Llamar solo en este horario"), t.t(
             "Otherwise calls can be placed at any time.", "Si no, se puede llamar a cualquier hora.")))
-        (sheet.line(&of("timezone"), says(t.t("Time zone", "Zona horaria"), t.t(
-            "An IANA name, such as America/Mexico_City.", "Un nombre IANA, como America/Mexico_City."))))
+        datalist #(ZONES.0) { @for zone in ZONES.1 { option value=(zone); } }
+        (sheet.line(&of("timezone"), Says { list: Some(ZONES.0), ..says(t.t("Time zone", "Zona horaria"), t.t(
+            "An IANA name, such as America/Mexico_City.", "Un nombre IANA, como America/Mexico_City.")) }))
         (sheet.ticks(&of("days"), t.t("Days", "Días"), &days))
-        (sheet.line(&of("start"), says(t.t("From", "Desde"), t.t("HH:MM, 00:00 to 23:59.", "HH:MM, de 00:00 a 23:59."))))
-        (sheet.line(&of("end"), says(t.t("Until", "Hasta"), t.t(
-            "HH:MM. If earlier than the start, the hours cross midnight.", "HH:MM. Si es antes del inicio, el horario cruza la medianoche."))))
+        (sheet.time(&of("start"), says(t.t("From", "Desde"), "")))
+        (sheet.time(&of("end"), says(t.t("Until", "Hasta"), t.t(
+            "If earlier than the start, the hours cross midnight.", "Si es antes del inicio, el horario cruza la medianoche."))))
     })
 }
 

@@ -1,25 +1,24 @@
 //! A new agent, with a name and a configuration that can be published as it is.
 
-use maud::{Markup, html};
-use offhook_domain::json::Json;
+use std::cell::RefCell;
 
+use maud::{Markup, html};
+use offhook_domain::config::KnowledgeMode;
+use offhook_domain::json::Json;
+use offhook_services::AgentView;
+
+use super::control::{Sheet, says};
+use super::document::language;
+use super::templates::{self, Template, with_business};
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::parts::form::{Input, form, refusal};
-use crate::trouble::Answer;
+use crate::trouble::{Answer, Result};
 use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Visit, Visitor};
 
-/// Suggested languages; any other BCP 47 tag can be typed.
-const LANGUAGES: [(&str, &str); 7] = [
-    ("es-MX", "Español (México)"),
-    ("es-ES", "Español (España)"),
-    ("en-US", "English (United States)"),
-    ("en-GB", "English (United Kingdom)"),
-    ("pt-BR", "Português (Brasil)"),
-    ("fr-FR", "Français"),
-    ("de-DE", "Deutsch"),
-];
+/// The field of the description of the business.
+const BUSINESS: &str = "business";
 
 const fn title(lang: Lang) -> &'static str {
     lang.t("Create agent", "Crear agente")
@@ -35,20 +34,36 @@ pub(super) async fn show(visit: Visit<Developer>) -> Answer {
 
 fn draw(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Markup {
     let t = visitor.lang();
+    let chosen = Template::of(fields.text("template"));
+    let sheet = Sheet {
+        lang: t,
+        fields,
+        faults: Vec::new(),
+        add: "",
+        refused: RefCell::default(),
+    };
     html! {
         (refusal(message))
         (form(visitor, "/agents/new", &html! {
+            fieldset.plain {
+                legend { (t.t("Begin with", "Comenzar con")) }
+                div.templates {
+                    @for template in &templates::ALL {
+                        label.check.form-card {
+                            input type="radio" name="template" value=(template.id) checked[template.id == chosen.id];
+                            span { strong { (template.name(t)) } br; span.soft { (template.about(t)) } }
+                        }
+                    }
+                }
+            }
             (Input::text("name", t.t("Name", "Nombre")).value(fields.raw("name")).required()
                 .hint(t.t("Up to 120 characters. Shown as the widget's title.", "Hasta 120 caracteres. Se muestra como título del widget.")))
-            div.field {
-                label for="field-language" { (t.t("Language", "Idioma")) }
-                input #field-language type="text" name="language" value=(fields.text("language")) required list="languages"
-                    autocomplete="off" aria-describedby="field-language-hint";
-                datalist #languages { @for (tag, name) in LANGUAGES { option value=(tag) { (name) } } }
-                p.hint #field-language-hint { (t.t(
-                    "A BCP 47 tag, such as en-US or es-MX.", "Una etiqueta BCP 47, como es-MX o en-US.",
-                )) }
-            }
+            (sheet.language("language", says(t.t("Language", "Idioma"), t.t(
+                "The language that the agent speaks and understands.", "El idioma que el agente habla y entiende.")), None))
+            (Input::text(BUSINESS, t.t("Your business (optional)", "Tu negocio (opcional)")).rows(3).value(fields.raw(BUSINESS))
+                .hint(t.t(
+                    "A sentence or two: what you do, for whom, your hours. It is worked into the agent's texts, which you can edit.",
+                    "Una o dos frases: qué haces, para quién, tu horario. Se incluye en los textos del agente, que puedes editar.")))
             p.hint { (t.t(
                 "To use your ElevenLabs agents, store an ElevenLabs credential for the account. They then appear in the list automatically.",
                 "Para usar tus agentes de ElevenLabs, guarda una credencial de ElevenLabs en la cuenta. Aparecerán en la lista automáticamente.",
@@ -60,52 +75,60 @@ fn draw(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Markup {
 
 /// `POST /portal/agents/new`
 pub(super) async fn create(post: Post<Developer>) -> Answer {
-    let language = post.fields.text("language");
-    let agents = post.services().agents();
+    let labels = [
+        ("name", post.t("Name", "Nombre")),
+        ("language", post.t("Language", "Idioma")),
+    ];
+    let message = match made(&post).await {
+        Ok((view, message)) => {
+            let (id, path) = (view.agent.id, format!("/agents/{}", view.agent.id));
+            return post.done("agent.create", id, &path, message).await;
+        }
+        Err(trouble) => post.message_of(trouble, &labels)?,
+    };
+    let body = draw(&post, &post.fields, Some(&message));
+    Ok(post.refused(Section::Agents, title(post.lang()), &body))
+}
+
+/// The agent, and what to tell about it.
+async fn made(post: &Post<Developer>) -> Result<(AgentView, &'static str)> {
+    let (agents, t) = (post.services().agents(), post.lang());
+    let language = language(&post.fields, "language");
+    let template = Template::of(post.fields.text("template"));
     let mut config = agents.first_config(post.account(), language).await?;
-    let (prompt, greeting) = first_words(language);
-    prompt.clone_into(&mut config.system_prompt);
-    greeting.clone_into(&mut config.first_message);
+    template.apply(&mut config);
+    if template.has_knowledge && post.caller().terms.engine_module {
+        config.knowledge_base.mode = KnowledgeMode::Auto;
+    }
+    let mut message = t.t(
+        "Draft created. Edit the agent, then publish it.",
+        "Borrador creado. Edita el agente y luego publícalo.",
+    );
+    let mut texts = template.texts(language);
+    if let Some(business) = post.fields.get(BUSINESS) {
+        match agents
+            .adapted_texts(post.account(), &texts, business)
+            .await?
+        {
+            Some(adapted) => texts = adapted,
+            None => {
+                texts.instructions = with_business(&texts.instructions, business, language);
+                message = t.t(
+                    "Draft created. No language model adapted its texts: your description is at the end of the instructions.",
+                    "Borrador creado. Ningún modelo de lenguaje adaptó sus textos: tu descripción está al final de las instrucciones.",
+                );
+            }
+        }
+    }
+    if config.llm.provider.as_deref() == Some("scripted") {
+        texts.instructions.push_str(&template.script(language));
+    }
+    config.system_prompt = texts.instructions;
+    config.first_message = texts.greeting;
     let body = Json::object([
         ("name", Json::from(post.fields.text("name"))),
         ("language", Json::from(language)),
         ("config", config.to_json()),
     ]);
-    match agents.create(post.account(), &body).await {
-        Ok(view) => {
-            let (id, path) = (view.agent.id, format!("/agents/{}", view.agent.id));
-            let message = post.t(
-                "Draft created. Edit the agent, then publish it.",
-                "Borrador creado. Edita el agente y luego publícalo.",
-            );
-            post.done("agent.create", id, &path, message).await
-        }
-        Err(error) => {
-            let labels = [
-                ("name", post.t("Name", "Nombre")),
-                ("language", post.t("Language", "Idioma")),
-            ];
-            let message = post.message_of(error, &labels)?;
-            let body = draw(&post, &post.fields, Some(&message));
-            Ok(post.refused(Section::Agents, title(post.lang()), &body))
-        }
-    }
-}
-
-/// The first prompt and greeting, in the agent's language and not the reader's.
-fn first_words(language: &str) -> (&'static str, &'static str) {
-    let primary = language.split('-').next().unwrap_or(language);
-    if primary.eq_ignore_ascii_case("es") {
-        (
-            "Eres un asistente telefónico amable y breve. Saluda, averigua qué necesita la persona, ayuda con lo que sabes y \
-             dilo cuando no sepas algo. Responde en una o dos frases y haz una sola pregunta a la vez.",
-            "¡Hola! ¿En qué te puedo ayudar?",
-        )
-    } else {
-        (
-            "You are a friendly and brief assistant on the telephone. Find out what the caller needs, help with what you \
-             know, and say so when you do not know. Answer in one or two sentences and ask one question at a time.",
-            "Hello! How can I help you?",
-        )
-    }
+    Ok((agents.create(post.account(), &body).await?, message))
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use offhook_domain::json::{FieldError, Json};
-use offhook_domain::{AgentConfig, AgentId};
+use offhook_domain::{AgentConfig, AgentId, AgentStatus};
 use offhook_services::AgentView;
 
 use super::document::patch;
@@ -22,7 +22,8 @@ const PUBLISH: &str = "publish";
 
 /// An edit that was not saved, or not published.
 pub(super) struct Refused {
-    pub(super) message: String,
+    /// Everything that is wrong with it. A fault of a field begins with its path in backquotes.
+    pub(super) messages: Vec<String>,
     /// The version that the form is now on.
     pub(super) base: i32,
     /// The version that someone else saved meanwhile.
@@ -33,8 +34,12 @@ pub(super) struct Refused {
 
 impl Refused {
     pub(super) fn of(message: String, base: i32) -> Self {
+        Self::of_all(vec![message], base)
+    }
+
+    pub(super) const fn of_all(messages: Vec<String>, base: i32) -> Self {
         Self {
-            message,
+            messages,
             base,
             newer: None,
             is_saved: false,
@@ -101,8 +106,21 @@ pub(super) async fn save(
     if change.as_object().is_none_or(|members| !members.is_empty()) {
         body.push(("config", change));
     }
-    let agents = post.services().agents();
-    let saved = match agents.update(post.account(), id, &Json::object(body)).await {
+    let (agents, account) = (post.services().agents(), post.account());
+    let body = Json::object(body);
+    // Before anything is saved: a refused publication leaves no version.
+    let to_publish = fields.is_set(PUBLISH);
+    if view.agent.head_version == expected && view.agent.status != AgentStatus::Archived {
+        let faults = agents.faults_of_change(account, id, &body, to_publish);
+        let faults = match faults.await {
+            Ok(faults) => told(post, faults)?,
+            Err(error) => vec![post.message_of(error, &[])?],
+        };
+        if !faults.is_empty() {
+            return Ok(Err(Refused::of_all(faults, base)));
+        }
+    }
+    let saved = match agents.update(account, id, &body).await {
         Ok(saved) => saved,
         Err(error) => {
             let message = post.message_of(error, &[])?;
@@ -119,37 +137,82 @@ pub(super) async fn save(
     if changed {
         post.note("agent.update", id).await;
     }
-    if !fields.is_set(PUBLISH) {
+    if !to_publish {
         return Ok(Ok(saved_sentence(post.lang(), head, changed)));
     }
     match publish(post, id, head, None).await? {
         Ok(message) => Ok(Ok(message)),
-        Err(message) => Ok(Err(Refused {
+        Err(messages) => Ok(Err(Refused {
             is_saved: true,
-            ..Refused::of(message, head)
+            ..Refused::of_all(messages, head)
         })),
     }
 }
 
-/// Publishes a version; the inner error is for the page that asked.
+/// Faults as sentences for the form.
+fn told(post: &Post<Developer>, faults: Vec<FieldError>) -> Result<Vec<String>> {
+    let faults = faults.into_iter();
+    faults.map(|fault| post.message_of(fault, &[])).collect()
+}
+
+/// Publishes a version. The inner error is everything that prevents it, for the page that asked.
 pub(super) async fn publish(
     post: &Post<Developer>,
     id: AgentId,
     version: i32,
     note: Option<&str>,
-) -> Result<Result<String, String>> {
+) -> Result<Result<String, Vec<String>>> {
     let mut body = vec![("version", Json::from(i64::from(version)))];
     body.extend(note.map(|note| ("note", Json::from(note))));
     let (agents, body) = (post.services().agents(), Json::object(body));
     if let Err(error) = agents.publish(post.account(), id, &body).await {
-        return Ok(Err(post.message_of(error, &[])?));
+        let first = post.message_of(error, &[])?;
+        let all = agents.faults_of_version(post.account(), id, version).await;
+        let all = told(post, all.unwrap_or_default())?;
+        return Ok(Err(if all.contains(&first) {
+            all
+        } else {
+            vec![first]
+        }));
     }
     post.note("agent.publish", id).await;
-    Ok(Ok(text!(
+    let mut message = text!(
         post.lang(),
         "Version {version} published. New conversations use it.",
         "Versión {version} publicada. Las conversaciones nuevas la usan."
+    );
+    if let Some(warning) = unset_variables(post, id, version).await? {
+        message.push(' ');
+        message.push_str(&warning);
+    }
+    Ok(Ok(message))
+}
+
+/// The published texts' variables that are empty unless a call sets them.
+async fn unset_variables(
+    post: &Post<Developer>,
+    id: AgentId,
+    version: i32,
+) -> Result<Option<String>> {
+    let agents = post.services().agents();
+    let found = agents.version(post.account(), id, version).await?;
+    let names = config_of(found.config).unset_variables();
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let names: Vec<String> = names.iter().map(|name| format!("{{{{{name}}}}}")).collect();
+    let names = names.join(", ");
+    Ok(Some(text!(
+        post.lang(),
+        "Without a default and empty in calls that do not set them: {names}.",
+        "Sin valor predeterminado, y vacías en las llamadas que no las indiquen: {names}."
     )))
+}
+
+/// A stored version's configuration.
+pub(in crate::pages) fn config_of(stored: Option<Json>) -> AgentConfig {
+    let json = without_version(stored.unwrap_or(Json::Object(Vec::new())));
+    AgentConfig::with_faults(&json, "config", "und").0
 }
 
 fn saved_sentence(lang: Lang, head: i32, changed: bool) -> String {
@@ -170,6 +233,7 @@ pub(super) fn head_of_form(
     id: AgentId,
     base: i32,
     refused: Option<&Refused>,
+    faults: &[Markup],
 ) -> Markup {
     let t = visitor.lang();
     let newer = refused.and_then(|refused| refused.newer);
@@ -184,7 +248,7 @@ pub(super) fn head_of_form(
                         "Version {base} is saved but cannot be published yet:",
                         "La versión {base} se guardó, pero aún no se puede publicar:")) }
                 }
-                (crate::parts::form::refusal(refused.map(|refused| refused.message.as_str())))
+                (all_of(t, faults))
             }
         }
         div.bar-of-actions.sticky {
@@ -197,6 +261,21 @@ pub(super) fn head_of_form(
                 button type="submit" name=(PUBLISH) value="on" { (t.t("Save and publish", "Guardar y publicar")) }
             }
             a.button href={ (crate::PATH) "/agents/" (id) } { (t.t("Cancel", "Cancelar")) }
+        }
+    }
+}
+
+/// Everything for which a form was refused.
+pub(super) fn all_of(lang: Lang, faults: &[Markup]) -> Markup {
+    let count = faults.len();
+    html! {
+        @match faults {
+            [] => {},
+            [only] => p.refusal role="alert" tabindex="-1" { (only) },
+            several => div.refusal role="alert" tabindex="-1" {
+                p { (text!(lang, "{count} things to fix:", "Hay {count} cosas que corregir:")) }
+                ul { @for fault in several { li { (fault) } } }
+            },
         }
     }
 }

@@ -10,13 +10,17 @@ use super::document::{at, plain};
 use super::versions::{publish_form, status_button, unpublished};
 use super::{agent_of, runtime_name, status_badge, tabs};
 use crate::fields::Fields;
-use crate::parts::form::{Input, danger, form, refusal};
+use crate::lang::text;
+use crate::parts::form::{Input, button, danger, form, refusal};
 use crate::parts::list;
 use crate::parts::version;
 use crate::parts::words::when;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+
+/// The longest name of an agent.
+const NAME_CHARS: usize = 120;
 
 /// `GET /portal/agents/{id}`
 pub(super) async fn agent(visit: Visit<Viewer>) -> Answer {
@@ -62,7 +66,7 @@ fn engine(visitor: &Visitor, view: &AgentView) -> Markup {
     let (agent, agents) = (&view.agent, visitor.services().agents());
     let of = |path: &str| member(view, path);
     let pair = |one: &str, other: &str| {
-        let mut both = vec![vendor(&of(one)).to_owned(), of(other)];
+        let mut both = vec![vendor(t, &of(one)).to_owned(), of(other)];
         both.retain(|text| !text.is_empty());
         both.join(" · ")
     };
@@ -131,6 +135,7 @@ fn actions(visitor: &Visitor, view: &AgentView) -> Markup {
             @if status == AgentStatus::Paused && agent.published_version != 0 {
                 (status_button(visitor, view, "active", t.t("Activate", "Activar")))
             }
+            (button(visitor, &format!("/agents/{id}/duplicate"), t.t("Duplicate", "Duplicar"), &[]))
             (danger(visitor, &format!("/agents/{id}/archive"), t.t("Archive", "Archivar"), t.t(
                 "Archive this agent? It stops taking calls and its phone numbers are unassigned. Its conversations are kept.",
                 "¿Archivar este agente? Deja de recibir llamadas y sus números quedan sin asignar. Sus conversaciones se conservan.",
@@ -258,6 +263,34 @@ async fn ended<E: Into<Trouble>>(
     let notice = post.message_of(error, &[("name", post.t("Name", "Nombre"))])?;
     let body = draw(post, view, Some(&notice), typed);
     Ok(post.refused(Section::Agents, &view.agent.name, &body))
+}
+
+/// `POST /portal/agents/{id}/duplicate`: a draft with the same configuration.
+pub(super) async fn duplicate(post: Post<Developer>) -> Answer {
+    let (view, t) = (super::engine_agent(&post).await?, post.lang());
+    let name = &view.agent.name;
+    let name: String = text!(t, "Copy of {name}", "Copia de {name}")
+        .chars()
+        .take(NAME_CHARS)
+        .collect();
+    let mut body = vec![
+        ("name", Json::String(name)),
+        ("language", Json::from(view.agent.language.as_str())),
+    ];
+    body.extend(view.config.clone().map(|config| ("config", config)));
+    let agents = post.services().agents();
+    match agents.create(post.account(), &Json::object(body)).await {
+        Ok(copy) => {
+            let (id, path) = (copy.agent.id, format!("/agents/{}", copy.agent.id));
+            let notice = t.t("Draft created as a copy.", "Borrador creado como copia.");
+            post.done("agent.create", id, &path, notice).await
+        }
+        Err(error) => {
+            let notice = post.message_of(error, &[])?;
+            let body = draw(&post, &view, Some(&notice), None);
+            Ok(post.refused(Section::Agents, &view.agent.name, &body))
+        }
+    }
 }
 
 /// `POST /portal/agents/{id}/archive`

@@ -189,7 +189,7 @@ async fn draft(
         },
         false => config_at(visitor, view, view.agent.head_version).await?,
     };
-    let variables = metadata(fields.raw(VARIABLES), lang);
+    let variables = metadata(&Fields::of([("metadata", fields.raw(VARIABLES))]), lang);
     let metadata = match variables
         .as_ref()
         .map(|json| Metadata::from_json(json, "metadata"))

@@ -1,22 +1,25 @@
 //! Versions of an agent: history, contents, differences.
 
-use maud::{Markup, html};
+use maud::{Markup, Render as _, html};
 use offhook_domain::{Json, MemberRole};
 use offhook_services::{AgentVersionView, AgentView};
 use uuid::Uuid;
 
 use super::document::{plain, pretty};
-use super::saving::{publish, save, without_version};
+use super::saving::{all_of, publish, save, without_version};
 use super::{agent_of, tabs};
 use crate::PATH;
 use crate::lang::{Lang, text};
 use crate::parts::diff::{self, Change};
-use crate::parts::form::{Input, button, form, refusal};
+use crate::parts::form::{Input, Select, button, form};
 use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge, when, when_if};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+
+/// Versions that may be compared without typing an address: the newest ones.
+const COMPARED: usize = 100;
 
 /// Unchanged lines shown around a change.
 const CONTEXT: usize = 3;
@@ -70,13 +73,40 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(Section::Agents, &title, &body))
 }
 
+/// Two versions to compare, of those that there are. Of the same version twice, the one before it is offered.
 fn compare_form(visitor: &Visitor, view: &AgentView, from: i32, to: i32) -> Markup {
     let t = visitor.lang();
-    let (from, to) = (from.max(1).to_string(), to.to_string());
+    let (head, published) = (view.agent.head_version, view.agent.published_version);
+    if head < 2 {
+        return html! {};
+    }
+    let (from, to) = match (from.max(1), to) {
+        (from, to) if from != to => (from, to),
+        (1, _) => (1, 2),
+        (_, to) => (to - 1, to),
+    };
+    let name = |number: i32| match number {
+        number if number == published => text!(t, "{number} (live)", "{number} (en uso)"),
+        number if number == head => text!(t, "{number} (latest)", "{number} (última)"),
+        number => number.to_string(),
+    };
+    let choice = |field, label, chosen: i32| {
+        let shown = (1..=head).rev().take(COMPARED).chain([published, from, to]);
+        let mut shown: Vec<i32> = shown.filter(|number| *number > 0).collect();
+        shown.sort_unstable_by(|one, other| other.cmp(one));
+        shown.dedup();
+        let options = shown.into_iter();
+        let options = options.map(|number| (number.to_string(), name(number)));
+        let chosen = chosen.to_string();
+        Select::new(field, label)
+            .options(options)
+            .chosen(&chosen)
+            .render()
+    };
     html! {
         form.filters method="get" action={ (PATH) "/agents/" (view.agent.id) "/diff" } {
-            (Input::text("from", t.t("From version", "De la versión")).kind("number").value(&from))
-            (Input::text("to", t.t("to version", "a la versión")).kind("number").value(&to))
+            (choice("from", t.t("From version", "De la versión"), from))
+            (choice("to", t.t("to version", "a la versión"), to))
             button type="submit" { (t.t("Compare", "Comparar")) }
         }
     }
@@ -93,7 +123,7 @@ async fn version_of(visitor: &Visitor, view: &AgentView, number: &str) -> Result
 pub(super) async fn version(visit: Visit<Viewer>) -> Answer {
     let view = agent_of(&visit).await?;
     let version = version_of(&visit, &view, visit.param("version")).await?;
-    let body = draw_version(&visit, &view, version, None);
+    let body = draw_version(&visit, &view, version, &[]);
     Ok(visit.page(Section::Agents, &version_title(&visit, &view), &body))
 }
 
@@ -111,10 +141,11 @@ fn draw_version(
     visitor: &Visitor,
     view: &AgentView,
     shown: AgentVersionView,
-    notice: Option<&str>,
+    messages: &[String],
 ) -> Markup {
     let t = visitor.lang();
     let (id, number) = (view.agent.id, shown.version.version);
+    let faults: Vec<Markup> = messages.iter().map(|message| html! { (message) }).collect();
     let config = without_version(shown.config.unwrap_or(Json::Null));
     let (published, head) = (view.agent.published_version, view.agent.head_version);
     let state = if shown.is_published {
@@ -124,7 +155,7 @@ fn draw_version(
     };
     html! {
         (tabs(visitor, &view.agent, "versions"))
-        (refusal(notice))
+        (all_of(t, &faults))
         dl.facts {
             (list::fact(t.t("Saved", "Guardada"), when(shown.version.created_at)))
             (list::fact(t.t("Published", "Publicada"), when_if(shown.version.published_at)))
@@ -193,7 +224,13 @@ pub(super) async fn publish_version(post: Post<Developer>) -> Answer {
     let shown = version_of(&post, &view, post.param("version")).await?;
     let number = shown.version.version;
     let done = publish(&post, view.agent.id, number, post.fields.get("note")).await?;
-    ended(&post, &view, shown, done)
+    match done {
+        // What is wrong with the latest version is put right in the editor.
+        Err(messages) if number == view.agent.head_version && messages[0].starts_with('`') => {
+            super::editor::unpublished(&post, &view, messages).await
+        }
+        done => ended(&post, &view, shown, done),
+    }
 }
 
 /// Redirects to the agent, or shows the version's page with the error.
@@ -201,12 +238,12 @@ fn ended(
     post: &Post<Developer>,
     view: &AgentView,
     shown: AgentVersionView,
-    done: Result<String, String>,
+    done: Result<String, Vec<String>>,
 ) -> Answer {
     match done {
         Ok(notice) => Ok(post.go(&format!("/agents/{}", view.agent.id), &notice)),
-        Err(notice) => {
-            let body = draw_version(post, view, shown, Some(&notice));
+        Err(messages) => {
+            let body = draw_version(post, view, shown, &messages);
             Ok(post.refused(Section::Agents, &version_title(post, view), &body))
         }
     }
@@ -218,7 +255,12 @@ pub(super) async fn restore(post: Post<Developer>) -> Answer {
     let shown = version_of(&post, &view, post.param("version")).await?;
     let config = without_version(shown.config.clone().unwrap_or(Json::Null));
     let done = save(&post, &view, Ok(config), None).await?;
-    ended(&post, &view, shown, done.map_err(|refused| refused.message))
+    ended(
+        &post,
+        &view,
+        shown,
+        done.map_err(|refused| refused.messages),
+    )
 }
 
 /// `GET /portal/agents/{id}/diff?from=&to=`

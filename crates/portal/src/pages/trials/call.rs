@@ -5,7 +5,7 @@ use offhook_domain::{CallHandle, Json};
 use offhook_http::{Code, admit_call};
 use offhook_services::{PlaceCall, PlacedReply, UseCaseError};
 
-use super::{active_agents, agent_field, metadata, metadata_field, nobody_to_try};
+use super::{Variables, active_agents, agent_field, metadata, metadata_fields, nobody_to_try};
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::pages::conversations::plain;
@@ -21,7 +21,8 @@ const ONCE: &str = "once";
 /// `GET /portal/try/call`
 pub(super) async fn show(visit: Visit<Developer>) -> Answer {
     let agents = active_agents(&visit, None).await?;
-    let body = draw(&visit, &agents, visit.query(), None);
+    let variables = Variables::of(&visit, &agents, visit.query()).await?;
+    let body = draw(&visit, (&agents, &variables), visit.query(), None);
     Ok(visit.page(Section::Conversations, title(&visit), &body))
 }
 
@@ -45,7 +46,7 @@ impl From<String> for Refused {
 
 fn draw(
     visitor: &Visitor,
-    agents: &AgentChoice,
+    (agents, variables): (&AgentChoice, &Variables),
     fields: &Fields,
     refused: Option<&Refused>,
 ) -> Markup {
@@ -67,7 +68,7 @@ fn draw(
         input type="hidden" name=(ONCE) value=(once);
         (agent_field(visitor, agents, fields))
         (Input::text("to", lang.t("Call this number", "Llamar a este número")).kind("tel").value(fields.text("to")).hint(to_hint).autocomplete("tel").required())
-        (metadata_field(fields, lang))
+        (metadata_fields("/try/call", variables, fields, lang))
         button.primary type="submit" { (lang.t("Call now", "Llamar ahora")) }
     };
     html! { (form::refusal(message)) (form::form(visitor, "/try/call", &fields)) }
@@ -95,14 +96,15 @@ pub(super) async fn place(post: Post<Developer>) -> Answer {
         Err(refused) => refused,
     };
     let agents = active_agents(&post, None).await?;
-    let body = draw(&post, &agents, &post.fields, Some(&refused));
+    let variables = Variables::of(&post, &agents, &post.fields).await?;
+    let body = draw(&post, (&agents, &variables), &post.fields, Some(&refused));
     Ok(post.refused(Section::Conversations, title(&post), &body))
 }
 
 /// The accepted call, or why it was not.
 async fn accept(post: &Post<Developer>) -> Result<Result<PlacedReply, Refused>> {
     let fields = &post.fields;
-    let metadata = match metadata(fields.raw("metadata"), post.lang()) {
+    let metadata = match metadata(fields, post.lang()) {
         Ok(metadata) => metadata,
         Err(message) => return Ok(Err(message.into())),
     };

@@ -6,7 +6,7 @@ use offhook_http::ApiError;
 use offhook_services::store::{ChatView, Moment};
 use offhook_services::{Answering, ChatEvent, Refusal, UseCaseError};
 
-use super::{active_agents, agent_field, metadata, metadata_field, nobody_to_try};
+use super::{Variables, active_agents, agent_field, metadata, metadata_fields, nobody_to_try};
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::{Lang, text};
@@ -24,7 +24,8 @@ const TURNS_AT_ONCE: u32 = 100;
 /// `GET /portal/try/chat`
 pub(super) async fn begin(visit: Visit<Developer>) -> Answer {
     let agents = active_agents(&visit, Some(Runtime::Engine)).await?;
-    let body = draw(&visit, &agents, visit.query(), None);
+    let variables = Variables::of(&visit, &agents, visit.query()).await?;
+    let body = draw(&visit, (&agents, &variables), visit.query(), None);
     Ok(visit.page(Section::Conversations, title(&visit), &body))
 }
 
@@ -32,14 +33,19 @@ fn title(visitor: &Visitor) -> &'static str {
     visitor.t("Try a chat", "Probar un chat")
 }
 
-fn draw(visitor: &Visitor, agents: &AgentChoice, fields: &Fields, notice: Option<&str>) -> Markup {
+fn draw(
+    visitor: &Visitor,
+    (agents, variables): (&AgentChoice, &Variables),
+    fields: &Fields,
+    notice: Option<&str>,
+) -> Markup {
     let lang = visitor.lang();
     if agents.is_empty() {
         return html! { (form::refusal(notice)) (nobody_to_try(lang)) };
     }
     let fields = html! {
         (agent_field(visitor, agents, fields))
-        (metadata_field(fields, lang))
+        (metadata_fields("/try/chat", variables, fields, lang))
         p.hint { (lang.t(
             "Each reply costs credits like in any chat. A chat ends after half an hour without messages.",
             "Cada respuesta cuesta créditos como en cualquier chat. Un chat sin mensajes termina a la media hora.",
@@ -51,7 +57,7 @@ fn draw(visitor: &Visitor, agents: &AgentChoice, fields: &Fields, notice: Option
 
 /// `POST /portal/try/chat`
 pub(super) async fn open(post: Post<Developer>) -> Answer {
-    let opened = match metadata(post.fields.raw("metadata"), post.lang()) {
+    let opened = match metadata(&post.fields, post.lang()) {
         Ok(metadata) => {
             let agent = Json::from(post.fields.text("agent"));
             let body = Json::object([("agent_id", agent), ("metadata", metadata)]);
@@ -70,7 +76,8 @@ pub(super) async fn open(post: Post<Developer>) -> Answer {
         }
         Err(notice) => {
             let agents = active_agents(&post, Some(Runtime::Engine)).await?;
-            let body = draw(&post, &agents, &post.fields, Some(&notice));
+            let variables = Variables::of(&post, &agents, &post.fields).await?;
+            let body = draw(&post, (&agents, &variables), &post.fields, Some(&notice));
             Ok(post.refused(Section::Conversations, title(&post), &body))
         }
     }
