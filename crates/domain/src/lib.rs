@@ -37,7 +37,7 @@ pub use batch::{BatchStatus, PausedReason, RecipientStatus};
 pub use billing::{EntryText, InvoiceStatus, TransactionType};
 pub use call::{
     CallHandle, CallOutcome, CallState, Channel, ConversationStatus, EventType, FailureReason,
-    TerminationReason, TurnRole,
+    Outcome, TerminationReason, TurnRole,
 };
 pub use config::{AgentConfig, ConfigWrite};
 pub use credential::CredentialProvider;

@@ -249,6 +249,7 @@ macro_rules! more_columns {
         use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
         use diesel::query_builder::{AstPass, QueryFragment, QueryId};
         use diesel::sql_types::{Bool, Integer, Nullable, Text};
+        use crate::sql;
         $(
             #[derive(Debug, Clone, Copy, QueryId)]
             pub struct $column;
@@ -290,6 +291,9 @@ pub(crate) mod conversations {
             latency_p95_ms -> Nullable<Integer>,
             dialog -> Nullable<Text>,
             simulated -> Bool,
+            outcome -> Nullable<sql::Word>,
+            rang_at -> Nullable<sql::Instant>,
+            carrier_status -> Nullable<Integer>,
         }
     }
 }
@@ -671,6 +675,7 @@ tables! {
         hour -> Integer,
         calls -> BigInt,
         failed -> BigInt,
+        answered -> BigInt,
     }
 
     widgets (agent_id) {

@@ -224,6 +224,6 @@ macro_rules! word_columns {
 word_columns! {
     AgentStatus AnalysisStatus AttemptOutcome BatchStatus CallState Channel ConversationStatus CredentialProvider
     DeliveryState DocumentSource DocumentStatus E164 EmailAddress EndpointStatus EventType FailureReason
-    IntegrationStatus InvoiceStatus MemberRole NumberProvider PausedReason Plan RecipientStatus ResourceKind Runtime
+    IntegrationStatus InvoiceStatus MemberRole NumberProvider Outcome PausedReason Plan RecipientStatus ResourceKind Runtime
     Scopes SentStatus TerminationReason TransactionType VoiceGender VoiceProvider VoiceSource
 }

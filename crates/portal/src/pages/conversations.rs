@@ -175,6 +175,7 @@ fn read(asked: &Fields, lang: Lang) -> Result<ConversationFilter, &'static str> 
         until: until.map_err(|_| day)?,
         agent: chosen(asked, "agent").map_err(|_| choice)?,
         status: chosen(asked, "status").map_err(|_| choice)?,
+        outcome: None,
         channel: chosen(asked, "channel").map_err(|_| choice)?,
         phone: phone.transpose().map_err(|_| number)?,
     };

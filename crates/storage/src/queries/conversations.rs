@@ -39,7 +39,8 @@ impl Store {
                         calls::started_at.lt(V(at)).or(calls::id.lt(V(id)))
                     })
                     .when_is(calls::agent_id, filter.agent)
-                    .when_is(calls::status, filter.status);
+                    .when_is(calls::status, filter.status)
+                    .when_is(calls::outcome, filter.outcome);
                 query = match filter.channel {
                     None => query,
                     Some(Channel::Unknown) => query.filter(unlikely(calls::channel.is_null())),

@@ -32,6 +32,7 @@ mod logs;
 mod names;
 mod numbers;
 mod opening;
+mod outcomes;
 mod overview;
 mod paging;
 mod people;
