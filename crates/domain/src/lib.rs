@@ -49,8 +49,8 @@ pub use ids::ResourceId;
 pub use ids::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
     DocumentId, EndpointId, EventId, FolderId, IdError, InvitationId, InvoiceId, KeyId, LedgerId,
-    MemberId, NodeId, PhoneNumberId, RecipientId, RequestId, ToolId, WhatsAppMessageId,
-    WhatsAppThreadId,
+    MemberId, NodeId, NoteId, PhoneNumberId, RecipientId, RequestId, SavedViewId, ToolId,
+    WhatsAppMessageId, WhatsAppThreadId,
 };
 pub use integration::{IntegrationCategory, IntegrationFault, IntegrationStatus};
 pub use json::{FieldError, Fields, Json, JsonError};

@@ -775,6 +775,24 @@ tables! {
         created_at -> sql::Instant,
     }
 
+    conversation_notes (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        conversation_id -> sql::Uuid,
+        member_id -> sql::Uuid,
+        author -> Text,
+        text -> Text,
+        created_at -> sql::Instant,
+    }
+
+    saved_views (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        member_id -> sql::Uuid,
+        name -> Text,
+        query -> Text,
+    }
+
     conversation_analyses (conversation_id) {
         conversation_id -> sql::Uuid,
         account_id -> sql::Uuid,

@@ -198,8 +198,8 @@ macro_rules! id_columns {
 
 id_columns! {
     AccountId AgentId AttemptId BatchId ClaimId ConversationId CredentialId DeliveryId DocumentId EndpointId EventId
-    FolderId InvitationId InvoiceId KeyId LedgerId LogEntryId MemberId NodeId PhoneNumberId RecipientId RequestId
-    ResourceId ToolId WhatsAppMessageId WhatsAppThreadId
+    FolderId InvitationId InvoiceId KeyId LedgerId LogEntryId MemberId NodeId NoteId PhoneNumberId RecipientId RequestId
+    ResourceId SavedViewId ToolId WhatsAppMessageId WhatsAppThreadId
 }
 
 column! {

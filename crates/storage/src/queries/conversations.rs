@@ -113,6 +113,29 @@ impl Store {
         })
     }
 
+    /// The changes of state of a conversation, in order. The caller has looked it up for its account.
+    pub fn states(&self, id: ConversationId) -> Answer<'_, Vec<Moment>> {
+        moments::table
+            .filter(moments::conversation_id.eq(V(id)))
+            .filter(moments::state.is_not_null())
+            .order(moments::seq)
+            .select(Moment::as_select())
+            .read_all(self)
+    }
+
+    /// What was said in these conversations, in order, with each one's id. The caller has looked them up for its account.
+    pub fn words_of(
+        &self,
+        ids: Vec<ConversationId>,
+    ) -> Answer<'_, Vec<(ConversationId, Option<String>)>> {
+        moments::table
+            .filter(moments::conversation_id.eq_any(ids.into_iter().map(V)))
+            .filter(moments::role.is_not_null())
+            .order((moments::conversation_id, moments::seq))
+            .select((moments::conversation_id, moments::content))
+            .read_all(self)
+    }
+
     /// Turns of a conversation after moment `after`. The caller has looked it up for its account.
     pub fn turns(&self, id: ConversationId, after: i32, limit: i64) -> Answer<'_, Vec<Moment>> {
         read!(self, |conn| moments(conn, id, after, limit, true).await)

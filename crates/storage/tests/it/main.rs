@@ -30,6 +30,7 @@ mod legacy_reports;
 mod live_calls;
 mod logs;
 mod names;
+mod notes;
 mod numbers;
 mod opening;
 mod outcomes;
