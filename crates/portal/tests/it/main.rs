@@ -9,6 +9,7 @@ mod integrations;
 mod integrations_attacked;
 mod integrations_in_calls;
 mod knowledge;
+mod seeing;
 mod sessions;
 mod sign_in;
 mod spanish;
