@@ -2,8 +2,9 @@
 
 use offhook_domain::{CallOutcome, CallState, Channel, FailureReason, Outcome, TerminationReason};
 use offhook_storage::{CallEnd, ChatEnding, ConversationFilter, Signaled, Store};
-use offhook_testkit::contract;
+use offhook_testkit::{TestDatabase, contract};
 
+use crate::it::raw::Raw;
 use crate::it::shop::{CANCELLED, Shop, T0, after, end, node, race, settlement, turn};
 
 contract! {
@@ -50,6 +51,48 @@ contract! {
         let ended = store.end_queued_call((shop.account, queued), CANCELLED, settlement(CallState::Failed, 0));
         ended.await.unwrap().unwrap();
         assert_eq!(shop.conversation(queued).await.outcome(), Some(Cancelled));
+    }
+
+    async fn what_came_of_earlier_calls_is_told_by_the_migration(database: TestDatabase) {
+        let store = database.open().await;
+        let shop = Shop::new(&store).await;
+        let voicemail = CallOutcome::Completed(TerminationReason::Voicemail);
+        let busy = CallOutcome::Failed(FailureReason::Busy);
+        let interrupted = CallOutcome::Failed(FailureReason::Interrupted);
+        let mut ended = Vec::new();
+        for (role, how, outcome) in [
+            ("user", end().outcome, Outcome::AnsweredHuman),
+            ("agent", end().outcome, Outcome::Silent),
+            ("user", voicemail, Outcome::Voicemail),
+            ("agent", busy, Outcome::Busy),
+            ("user", interrupted, Outcome::Failed),
+        ] {
+            let (id, claim) = shop.live(node()).await;
+            store.append_turn(id, claim, turn(role, "Hola")).await.unwrap();
+            store.close_call(id, claim, CallEnd { outcome: how, ..end() }).await.unwrap();
+            let settled = store.settle_call((shop.account, id, claim), settlement(how.state(), 0));
+            settled.await.unwrap().unwrap();
+            ended.push((id, outcome));
+        }
+        let (live, _) = shop.live(node()).await;
+        let account = shop.account;
+        drop((shop, store));
+        let mut raw = Raw::open(&database).await;
+        raw.run("DROP INDEX conversations_outcome").await;
+        raw.run("ALTER TABLE usage_hours DROP COLUMN answered").await;
+        for column in ["outcome", "rang_at", "carrier_status"] {
+            raw.run(&format!("ALTER TABLE conversations DROP COLUMN {column}")).await;
+        }
+        raw.run("DELETE FROM __diesel_schema_migrations WHERE version IN ('00000000000120', '00000000000121', '00000000000122')").await;
+        let store = database.open().await;
+        for (id, outcome) in ended {
+            let view = store.conversation(account, id, None).await.unwrap().unwrap();
+            assert_eq!(view.conversation.outcome(), Some(outcome));
+        }
+        let view = store.conversation(account, live, None).await.unwrap().unwrap();
+        assert_eq!(view.conversation.line.outcome, None);
+        let hour = store.usage_hours(account, 0, i32::MAX).await.unwrap()[0];
+        assert_eq!((hour.calls, hour.answered), (5, 1));
     }
 
     async fn a_chat_in_which_nobody_wrote_is_silent(store: Store) {
