@@ -186,6 +186,61 @@ impl CallOutcome {
     }
 }
 
+vocabulary! {
+    /// What came of a conversation: whether a person was reached and, if not, why.
+    Outcome {
+        /// The customer spoke or wrote.
+        AnsweredHuman => "answered_human",
+        /// It was answered, and the customer never said anything.
+        Silent => "silent",
+        /// An answering machine picked up.
+        Voicemail => "voicemail",
+        /// Not answered in time.
+        NoAnswer => "no_answer",
+        /// The line was busy.
+        Busy => "busy",
+        /// The callee declined.
+        Rejected => "rejected",
+        /// The number does not exist.
+        InvalidNumber => "invalid_number",
+        /// Hung up before the answer.
+        Cancelled => "cancelled",
+        /// Not dialed in time.
+        Expired => "expired",
+        /// The carrier, the agent or a process failed.
+        Failed => "failed",
+    }
+}
+
+impl Outcome {
+    /// Returns what came of a conversation that ended so.
+    #[must_use]
+    pub const fn of(end: CallOutcome, customer_spoke: bool) -> Self {
+        match end {
+            CallOutcome::Completed(TerminationReason::Voicemail) => Self::Voicemail,
+            CallOutcome::Completed(_) if customer_spoke => Self::AnsweredHuman,
+            CallOutcome::Completed(_) => Self::Silent,
+            CallOutcome::Failed(reason) => match reason {
+                FailureReason::NoAnswer => Self::NoAnswer,
+                FailureReason::Busy => Self::Busy,
+                FailureReason::Rejected => Self::Rejected,
+                FailureReason::InvalidNumber => Self::InvalidNumber,
+                FailureReason::Cancelled => Self::Cancelled,
+                FailureReason::Expired => Self::Expired,
+                FailureReason::CarrierError
+                | FailureReason::AgentError
+                | FailureReason::Interrupted => Self::Failed,
+            },
+        }
+    }
+
+    /// Returns whether it counts as a success: a person was reached and spoke.
+    #[must_use]
+    pub const fn is_success(self) -> bool {
+        matches!(self, Self::AnsweredHuman)
+    }
+}
+
 /// The handle of a call, `call_<conversation_id>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallHandle(pub ConversationId);
@@ -212,5 +267,36 @@ impl FromStr for CallHandle {
 impl Serialize for CallHandle {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_person_who_spoke_is_a_success() {
+        let ended = |reason| CallOutcome::Completed(reason);
+        let (hangup, voicemail) = (TerminationReason::AgentHangup, TerminationReason::Voicemail);
+        for (end, spoke, outcome) in [
+            (ended(hangup), true, Outcome::AnsweredHuman),
+            (ended(hangup), false, Outcome::Silent),
+            // A greeting is words, too.
+            (ended(voicemail), true, Outcome::Voicemail),
+            (ended(voicemail), false, Outcome::Voicemail),
+            (
+                CallOutcome::Failed(FailureReason::Busy),
+                false,
+                Outcome::Busy,
+            ),
+            (
+                CallOutcome::Failed(FailureReason::AgentError),
+                true,
+                Outcome::Failed,
+            ),
+        ] {
+            assert_eq!(Outcome::of(end, spoke), outcome, "{end:?}");
+            assert_eq!(outcome.is_success(), outcome == Outcome::AnsweredHuman);
+        }
     }
 }

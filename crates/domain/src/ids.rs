@@ -137,6 +137,13 @@ ids! {
 }
 
 ids! {
+    /// A note on a conversation.
+    NoteId;
+    /// A member's saved filter of a list.
+    SavedViewId;
+}
+
+ids! {
     /// An invitation to an account's team.
     InvitationId;
 }

@@ -37,7 +37,7 @@ pub use batch::{BatchStatus, PausedReason, RecipientStatus};
 pub use billing::{EntryText, InvoiceStatus, TransactionType};
 pub use call::{
     CallHandle, CallOutcome, CallState, Channel, ConversationStatus, EventType, FailureReason,
-    TerminationReason, TurnRole,
+    Outcome, TerminationReason, TurnRole,
 };
 pub use config::{AgentConfig, ConfigWrite};
 pub use credential::CredentialProvider;
@@ -49,8 +49,8 @@ pub use ids::ResourceId;
 pub use ids::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
     DocumentId, EndpointId, EventId, FolderId, IdError, InvitationId, InvoiceId, KeyId, LedgerId,
-    MemberId, NodeId, PhoneNumberId, RecipientId, RequestId, ToolId, WhatsAppMessageId,
-    WhatsAppThreadId,
+    MemberId, NodeId, NoteId, PhoneNumberId, RecipientId, RequestId, SavedViewId, ToolId,
+    WhatsAppMessageId, WhatsAppThreadId,
 };
 pub use integration::{IntegrationCategory, IntegrationFault, IntegrationStatus};
 pub use json::{FieldError, Fields, Json, JsonError};

@@ -311,7 +311,12 @@ impl<'a> LiveCall<'a> {
                 self.set_on_hold(on);
                 Ok(())
             }
-            Some(LegEvent::Accepted | LegEvent::Ringing | LegEvent::Answered { .. }) => Ok(()),
+            Some(
+                LegEvent::Accepted
+                | LegEvent::Ringing
+                | LegEvent::Status(_)
+                | LegEvent::Answered { .. },
+            ) => Ok(()),
         }
     }
 

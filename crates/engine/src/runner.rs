@@ -141,7 +141,9 @@ async fn ring(
                 // Even a fast line needs time to report an answer.
                 let limit = at_speed(RING_LIMIT, leg.speed).max(MIN_RING_LIMIT);
                 gives_up_at = Some(Instant::now() + limit);
+                sink.rang(session.clock.now());
             }
+            Some(LegEvent::Status(code)) => sink.refused(code),
             Some(LegEvent::Answered { machine }) => {
                 let (at, since) = (session.clock.now(), Instant::now());
                 // Synthesize the first words while the answer is recorded and the callee is screened.

@@ -44,6 +44,16 @@ pub trait CallSink: Send + Sync {
     /// The phone network reacted for the first time: it rings, was answered, or failed.
     async fn carrier_reported(&self) -> Result<(), ClaimLost>;
 
+    /// The phone rings for the first time.
+    fn rang(&self, at: Timestamp) {
+        let _ = at;
+    }
+
+    /// The carrier refused the call with this SIP status.
+    fn refused(&self, status: u16) {
+        let _ = status;
+    }
+
     async fn answered(&self, at: Timestamp) -> Result<(), ClaimLost>;
 
     /// A turn is complete.

@@ -3,12 +3,14 @@
 (() => {
   const lang = document.documentElement.lang || "en";
   const local = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "short" });
+  const exact = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "long" });
 
   const dress = (root) => {
+    for (const speeds of root.querySelectorAll(".speeds[hidden]")) speeds.hidden = false;
     for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
       const at = new Date(time.dateTime);
       if (Number.isNaN(at.getTime())) continue;
-      time.title = time.dateTime;
+      time.title = exact.format(at);
       time.textContent = local.format(at);
     }
   };
@@ -31,7 +33,7 @@
   window.addEventListener("pageshow", unsend);
 
   document.addEventListener("click", (event) => {
-    const target = event.target.closest("[data-menu],[data-copy],[data-seek]");
+    const target = event.target.closest("[data-menu],[data-copy],[data-seek],[data-speed],[data-waveform]");
     if (!target) return;
     if ("menu" in target.dataset) {
       const open = target.getAttribute("aria-expanded") === "true";
@@ -49,6 +51,15 @@
         player.currentTime = Number(target.dataset.seek);
         player.play().catch(() => undefined);
       }
+    } else if ("speed" in target.dataset) {
+      const player = document.querySelector("audio");
+      if (player) player.playbackRate = Number(target.dataset.speed);
+      for (const button of target.parentElement.children) button.setAttribute("aria-pressed", String(button === target));
+    } else if ("waveform" in target.dataset) {
+      const player = document.querySelector("audio");
+      const drawing = target.querySelector("svg").getBoundingClientRect();
+      const place = (event.clientX - drawing.left) / drawing.width;
+      if (player && Number.isFinite(player.duration) && place >= 0 && place <= 1) player.currentTime = place * player.duration;
     }
   });
 
@@ -81,6 +92,35 @@
     if (!button) return;
     event.preventDefault();
     play(button);
+  });
+
+  // The turn that is heard is marked, and the waveform shows where it is. Events of a player do not bubble.
+  const follow = (event) => {
+    const player = event.target;
+    const head = document.querySelector("[data-waveform] .playhead");
+    if (head && player.duration > 0) {
+      const at = head.ownerSVGElement.viewBox.baseVal.width * player.currentTime / player.duration;
+      head.setAttribute("x1", at);
+      head.setAttribute("x2", at);
+    }
+    // A turn begins a little before its rounded time.
+    const begun = [...document.querySelectorAll("[data-seek]")].filter((button) => Number(button.dataset.seek) <= player.currentTime + .06);
+    const now = begun.length ? begun[begun.length - 1].closest("li") : null;
+    const before = document.querySelector("li.playing");
+    if (now === before) return;
+    before?.classList.remove("playing");
+    before?.removeAttribute("aria-current");
+    now?.classList.add("playing");
+    now?.setAttribute("aria-current", "true");
+    if (now && !player.paused) now.scrollIntoView({ block: "nearest" });
+  };
+  document.addEventListener("timeupdate", follow, true);
+  document.addEventListener("seeked", follow, true);
+
+  // A page that nobody sees asks for nothing.
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const is = event.target.getAttribute("hx-trigger") || "";
+    if (document.hidden && is.startsWith("every")) event.preventDefault();
   });
 
   // Enter in a search within a form searches, also where what it finds is shown by itself: it never sends the form.

@@ -2,6 +2,8 @@
 
 mod begin;
 mod credits;
+mod notes;
+mod search;
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
@@ -22,6 +24,7 @@ use crate::{Caller, Context, Live, Page, PageRequest, Recording, Result, UseCase
 
 pub(crate) use begin::{Lines, STOPPING, Slot, begin_text, check_serves, check_status, serving};
 pub(crate) use credits::reserve_more;
+pub use search::{EndReason, Found, Search};
 
 /// Turns returned with a conversation at most.
 const TRANSCRIPT_TURNS: i64 = 1_000;

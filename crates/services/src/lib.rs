@@ -95,7 +95,7 @@ pub use chats::{Answering, ChatEvent, ChatReply, ChatTranscript, Chats, OpenedCh
 pub use clock::{SharedClock, SystemClock};
 pub(crate) use context::Context;
 pub use context::Wakes;
-pub use conversations::{Conversations, SoFar};
+pub use conversations::{Conversations, EndReason, Found, Search, SoFar};
 pub use credentials::{CredentialFault, Credentials};
 pub use error::{InputError, SecretFault, UseCaseError};
 pub use health::Health;
@@ -125,7 +125,7 @@ pub use people::{
 };
 pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
 pub(crate) use providers::Providers;
-pub use recordings::{KeepError, Recording, RecordingKeeper};
+pub use recordings::{KeepError, Recording, RecordingKeeper, Waveform};
 pub use refusal::{Refusal, Remedy, VersionField};
 pub use request_logs::{Logged, RequestLogs};
 pub use restored::{Held, Restored};

@@ -6,6 +6,7 @@ mod keeper;
 mod kept;
 mod spool;
 mod tape;
+mod waveform;
 
 use offhook_boxed::boxed;
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use crate::{Context, Live, Providers};
 pub use keeper::RecordingKeeper;
 pub use kept::KeepError;
 pub(crate) use tape::recorder_for;
+pub use waveform::Waveform;
 
 pub(crate) use fetched::Wanted;
 use kept::Busy;

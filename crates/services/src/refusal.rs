@@ -60,6 +60,12 @@ pub enum Refusal {
     ToolNameTaken(name: String) => "`name`: the account has a tool `{name}` already: choose another name",
         "La cuenta ya tiene una herramienta {name}. Elige otro nombre.";
 
+    // Conversations.
+    TooManyNotes(most: i64) => "the conversation has {most} notes already, or was deleted: delete a note first",
+        "La conversación ya tiene {most} notas o se eliminó: primero borra una nota.";
+    TooManyViews(most: i64) => "a member has at most {most} saved views: delete one first",
+        "Un miembro tiene {most} vistas guardadas como máximo: primero borra una.";
+
     // Calls, chats and talks.
     AgentTakesNoCalls(status: AgentStatus) => "the agent is `{status}`, and only an `active` one takes calls",
         "El estado del agente es «{status}». Solo un agente activo recibe llamadas.";

@@ -256,6 +256,7 @@ macro_rules! more_columns {
         use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
         use diesel::query_builder::{AstPass, QueryFragment, QueryId};
         use diesel::sql_types::{Bool, Integer, Nullable, Text};
+        use crate::sql;
         $(
             #[derive(Debug, Clone, Copy, QueryId)]
             pub struct $column;
@@ -297,6 +298,9 @@ pub(crate) mod conversations {
             latency_p95_ms -> Nullable<Integer>,
             dialog -> Nullable<Text>,
             simulated -> Bool,
+            outcome -> Nullable<sql::Word>,
+            rang_at -> Nullable<sql::Instant>,
+            carrier_status -> Nullable<Integer>,
         }
     }
 }
@@ -678,6 +682,7 @@ tables! {
         hour -> Integer,
         calls -> BigInt,
         failed -> BigInt,
+        answered -> BigInt,
     }
 
     widgets (agent_id) {
@@ -775,6 +780,24 @@ tables! {
         revision -> Integer,
         definition -> Nullable<sql::Json>,
         created_at -> sql::Instant,
+    }
+
+    conversation_notes (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        conversation_id -> sql::Uuid,
+        member_id -> sql::Uuid,
+        author -> Text,
+        text -> Text,
+        created_at -> sql::Instant,
+    }
+
+    saved_views (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        member_id -> sql::Uuid,
+        name -> Text,
+        query -> Text,
     }
 
     conversation_analyses (conversation_id) {

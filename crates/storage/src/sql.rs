@@ -198,8 +198,8 @@ macro_rules! id_columns {
 
 id_columns! {
     AccountId AgentId AttemptId BatchId ClaimId ConversationId CredentialId DeliveryId DocumentId EndpointId EventId
-    FolderId InvitationId InvoiceId KeyId LedgerId LogEntryId MemberId NodeId PhoneNumberId RecipientId RequestId
-    ResourceId ToolId WhatsAppMessageId WhatsAppThreadId
+    FolderId InvitationId InvoiceId KeyId LedgerId LogEntryId MemberId NodeId NoteId PhoneNumberId RecipientId RequestId
+    ResourceId SavedViewId ToolId WhatsAppMessageId WhatsAppThreadId
 }
 
 column! {
@@ -224,6 +224,6 @@ macro_rules! word_columns {
 word_columns! {
     AgentStatus AnalysisStatus AttemptOutcome BatchStatus CallState Channel ConversationStatus CredentialProvider
     DeliveryState DocumentSource DocumentStatus E164 EmailAddress EndpointStatus EventType FailureReason
-    IntegrationStatus InvoiceStatus MemberRole NumberProvider PausedReason Plan RecipientStatus ResourceKind Runtime
+    IntegrationStatus InvoiceStatus MemberRole NumberProvider Outcome PausedReason Plan RecipientStatus ResourceKind Runtime
     Scopes SentStatus TerminationReason TransactionType VoiceGender VoiceProvider VoiceSource
 }

@@ -402,6 +402,9 @@ impl Call {
             }
             status => {
                 tracing::info!(call = %self.line.handle, sip_code, "a call was not answered");
+                if let Some(code) = sip_code {
+                    self.report(AudioEvent::Status(code));
+                }
                 self.report(AudioEvent::Failed(failure_of_status(status, sip_code)));
                 return Some(End::Over);
             }

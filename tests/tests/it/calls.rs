@@ -58,6 +58,7 @@ both! {
             "termination_reason": "customer_hangup",
             "metadata": {},
             "failure_reason": null,
+            "outcome": "answered_human",
             "conversation_id": id,
             "latency": {"turns": latency["turns"], "p50_ms": latency["p50_ms"], "p95_ms": latency["p95_ms"]},
             "simulated": true,
@@ -65,7 +66,7 @@ both! {
         assert_eq!(call, expected);
         // The list only has the item.
         if let Some(item) = expected.as_object_mut() {
-            for name in ["metadata", "failure_reason", "conversation_id", "latency", "simulated"] {
+            for name in ["metadata", "failure_reason", "outcome", "conversation_id", "latency", "simulated"] {
                 item.shift_remove(name);
             }
         }

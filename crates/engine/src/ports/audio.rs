@@ -118,6 +118,8 @@ pub enum AudioEvent {
     /// The carrier has queued the call. It only shows that the carrier is alive.
     Accepted,
     Ringing,
+    /// The carrier's SIP status for the failure that follows.
+    Status(u16),
     /// The network sends audio before the answer: ringback or an announcement. It is ignored.
     EarlyMedia,
     /// A human or a machine answered.
@@ -139,6 +141,7 @@ impl fmt::Debug for AudioEvent {
         match self {
             Self::Accepted => f.write_str("Accepted"),
             Self::Ringing => f.write_str("Ringing"),
+            Self::Status(code) => write!(f, "Status({code})"),
             Self::EarlyMedia => f.write_str("EarlyMedia"),
             Self::Answered => f.write_str("Answered"),
             Self::Screened(machine) => write!(f, "Screened({machine})"),

@@ -25,6 +25,8 @@ pub enum LegEvent {
     Accepted,
     /// The other side's phone rings.
     Ringing,
+    /// The carrier's SIP status for the failure that follows.
+    Status(u16),
     /// A human or a machine answered.
     Answered { machine: bool },
     /// The customer began to speak.
@@ -68,6 +70,7 @@ impl fmt::Debug for LegEvent {
         match self {
             Self::Accepted => f.write_str("Accepted"),
             Self::Ringing => f.write_str("Ringing"),
+            Self::Status(code) => write!(f, "Status({code})"),
             Self::Answered { machine } => write!(f, "Answered {{ machine: {machine} }}"),
             Self::CustomerStarted => f.write_str("CustomerStarted"),
             Self::Heard { duration_ms, .. } => write!(f, "Heard {{ {duration_ms} ms }}"),

@@ -172,6 +172,7 @@ impl Call {
     fn signalled(&mut self, event: Option<AudioEvent>) {
         match event {
             Some(AudioEvent::Accepted) => self.forward(LegEvent::Accepted),
+            Some(AudioEvent::Status(code)) => self.forward(LegEvent::Status(code)),
             Some(AudioEvent::Ringing) => {
                 self.speech_output.warm_up();
                 self.step(Event::Ringing);

@@ -250,6 +250,7 @@ impl Carrier for FakeCarrier {
 pub(crate) struct Notes {
     pub(crate) reported: AtomicUsize,
     pub(crate) answered: Mutex<Vec<Timestamp>>,
+    pub(crate) signaled: Mutex<Vec<String>>,
     pub(crate) turns: Mutex<Vec<Turn>>,
     pub(crate) measured: Mutex<Vec<TurnLatency>>,
     /// How many steps succeed before the claim is lost; `None`: all.
@@ -275,6 +276,14 @@ impl CallSink for Notes {
         self.step()?;
         self.reported.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn rang(&self, _: Timestamp) {
+        self.signaled.lock().push("rang".to_owned());
+    }
+
+    fn refused(&self, status: u16) {
+        self.signaled.lock().push(status.to_string());
     }
 
     async fn answered(&self, at: Timestamp) -> Result<(), ClaimLost> {

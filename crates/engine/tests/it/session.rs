@@ -103,10 +103,15 @@ async fn the_first_sentence_is_spoken_while_the_model_still_writes() {
 #[tokio::test(start_paused = true)]
 async fn an_outcome_before_the_answer_is_a_failure_with_the_carriers_reason() {
     let call = stage().begin();
+    let notes = call.notes.clone();
+    // Once, however often the carrier says so.
     call.send(LegEvent::Ringing).await;
+    call.send(LegEvent::Ringing).await;
+    call.send(LegEvent::Status(486)).await;
     call.send(LegEvent::Failed(Busy)).await;
     let end = call.end().await;
     assert_eq!(end.outcome(), Failed(Busy));
+    assert_eq!(*notes.signaled.lock(), ["rang", "486"]);
     assert!(end.turns.is_empty());
 }
 

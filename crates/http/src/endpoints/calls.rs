@@ -52,6 +52,7 @@ pub(super) fn conversation_filter(
         until,
         agent: query.id::<AgentId>("agent_id")?,
         status: query.choice("status", ConversationStatus::choices)?,
+        outcome: None,
         channel: query.one_of("channel", channels)?,
         phone: query.phone("phone")?,
     })

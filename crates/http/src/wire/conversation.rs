@@ -1,8 +1,8 @@
 //! Conversations and calls.
 
 use offhook_domain::{
-    CallHandle, Channel, ConversationId, Credits, E164, FailureReason, Runtime, TerminationReason,
-    Timestamp,
+    CallHandle, Channel, ConversationId, Credits, E164, FailureReason, Outcome, Runtime,
+    TerminationReason, Timestamp,
 };
 use offhook_services::store::{Analysis, Conversation, ConversationView, Moment};
 use serde::Serialize;
@@ -91,6 +91,7 @@ impl<'a> Item<'a> {
             },
             metadata: raw(&conversation.metadata)?,
             failure_reason: conversation.failure_reason.filter(|_| ended),
+            outcome: conversation.outcome(),
             conversation_id: conversation.id,
             latency,
             simulated: conversation.line.simulated,
@@ -105,6 +106,7 @@ pub(crate) struct Detail<'a> {
     item: Item<'a>,
     metadata: &'a RawValue,
     failure_reason: Option<FailureReason>,
+    outcome: Option<Outcome>,
     conversation_id: ConversationId,
     latency: Option<Latency>,
     simulated: bool,

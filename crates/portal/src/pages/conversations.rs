@@ -3,32 +3,40 @@
 mod about;
 mod analysis;
 mod detail;
+mod export;
+mod file;
+mod filters;
+mod notes;
+mod player;
 mod sent;
 pub(crate) mod stretch;
+mod timeline;
 pub(crate) mod turns;
+mod views;
 mod watch;
 pub(crate) mod wording;
 
-use std::str::FromStr;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use actix_web::HttpResponse;
 use maud::{Markup, html};
-use offhook_domain::{Channel, ConversationId, ConversationStatus, MemberRole, Timestamp};
-use offhook_services::store::{AgentFilter, ConversationFilter, ConversationView};
+use offhook_domain::{ConversationId, MemberRole};
+use offhook_services::Found;
+use offhook_services::store::{AgentFilter, ConversationView};
 
 use crate::PATH;
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::{Lang, text};
 use crate::page::Page;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::form::{self, Input};
+use crate::parts::form;
 use crate::parts::list::{self, Table};
-use crate::parts::{period, words};
-use crate::trouble::Answer;
+use crate::parts::words;
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor};
 
-/// The fields that narrow the list.
-const FILTERS: [&str; 6] = ["from", "to", "agent", "status", "channel", "phone"];
+use filters::Wanted;
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
@@ -36,10 +44,20 @@ pub(super) fn routes() -> Vec<Page> {
         Page::at("/conversations").get(all),
         Page::at("/conversations/live").get(watch::live),
         Page::at("/conversations/live/calls").part(watch::live_calls),
+        Page::at("/conversations/rows").part(rows_part),
+        Page::at("/conversations/file").part(file::file),
+        Page::at("/conversations/views").post(views::save),
+        Page::at("/conversations/views/{id}/delete").post(views::delete),
         Page::at("/conversations/{id}").get(detail::show),
         Page::at("/conversations/{id}/turns").part(watch::turns),
         Page::at("/conversations/{id}/analysis").part(analysis::part),
-        Page::at("/conversations/{id}/audio").part(detail::audio),
+        Page::at("/conversations/{id}/audio").part(player::audio),
+        Page::at("/conversations/{id}/waveform").part(player::waveform),
+        Page::at("/conversations/{id}/transcript.json").part(export::json),
+        Page::at("/conversations/{id}/transcript.txt").part(export::text),
+        Page::at("/conversations/{id}/transcript.srt").part(export::subtitles),
+        Page::at("/conversations/{id}/notes").post(notes::add),
+        Page::at("/conversations/{id}/notes/{note}/delete").post(notes::delete),
         Page::at("/conversations/{id}/hang-up").post(detail::hang_up),
     ]
 }
@@ -49,26 +67,127 @@ async fn all(visit: Visit<Viewer>) -> Answer {
     let lang = visit.lang();
     let title = Section::Conversations.name(lang);
     let agents = AgentChoice::of(&visit, AgentFilter::default()).await?;
-    let filter = match read(visit.query(), lang) {
-        Ok(filter) => filter,
+    let wanted = match filters::read(visit.query(), lang) {
+        Ok(wanted) => wanted,
         Err(message) => {
-            let body = html! { (form::refusal(Some(message))) (filters(&visit, &agents)) };
+            let body = html! { (form::refusal(Some(message))) (filters::form(&visit, &agents)) };
             return Ok(visit.refused(Section::Conversations, title, &body));
         }
     };
-    let conversations = visit.services().conversations();
-    let page = visit.page_of(ConversationId::from_uuid);
-    let page = conversations.list(visit.caller(), filter, page).await?;
-    let is_narrowed = FILTERS.iter().any(|name| visit.query().is_set(name));
+    let (views, rows) = (views::bar(&visit).await?, rows(&visit, &wanted).await?);
     let body = html! {
         (actions(&visit))
-        (filters(&visit, &agents))
-        @if page.items.is_empty() { (nothing(&visit, is_narrowed)) } @else {
-            (table(&page.items, lang))
-            (list::more(&visit, &page, |view| (view.conversation.started_at, view.conversation.id.uuid())))
-        }
+        (views)
+        (filters::form(&visit, &agents))
+        (drawn(&visit, &wanted, &rows))
     };
     Ok(visit.page(Section::Conversations, title, &body))
+}
+
+/// `GET /portal/conversations/rows?seen=`: the rows, unless they are as they were seen.
+async fn rows_part(visit: Visit<Viewer>) -> Answer {
+    let wanted = filters::read(visit.query(), visit.lang());
+    let wanted = wanted.map_err(|_| Trouble::not_found())?;
+    let rows = rows(&visit, &wanted).await?;
+    // A list that is drawn again loses its place on a narrow screen.
+    if visit.query().text("seen") == tag(&rows) {
+        return Ok(HttpResponse::NoContent().finish());
+    }
+    Ok(visit.part(&drawn(&visit, &wanted, &rows)))
+}
+
+/// Tells lists apart.
+fn tag(rows: &Markup) -> String {
+    let mut hasher = DefaultHasher::new();
+    rows.0.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+/// The rows, which update by themselves on the first page, unless each update is a search.
+fn drawn(visit: &Visitor, wanted: &Wanted, rows: &Markup) -> Markup {
+    let is_live = wanted.search.is_empty() && visit.query().get("after").is_none();
+    let mut query = filters::set(visit.query());
+    query.push("seen", &tag(rows));
+    let path = format!("{PATH}/conversations/rows?{}", query.encode());
+    html! {
+        div #rows hx-get=[is_live.then_some(path)] hx-trigger=[is_live.then_some("every 5s")]
+            hx-swap=[is_live.then_some("outerHTML")] { (rows) }
+    }
+}
+
+async fn rows(visit: &Visitor, wanted: &Wanted) -> Result<Markup> {
+    let lang = visit.lang();
+    let conversations = visit.services().conversations();
+    let page = visit.page_of(ConversationId::from_uuid);
+    let found = conversations.search(visit.caller(), wanted.filter.clone(), &wanted.search, page);
+    let found = found.await?;
+    let is_empty = found.views.is_empty();
+    let query = filters::set(visit.query());
+    Ok(html! {
+        @if is_empty && found.next.is_none() { (nothing(visit, filters::is_narrowed(visit.query()))) }
+        @if !is_empty {
+            (table(&found.views, lang))
+            @if !found.said.is_empty() { (said(&found, lang)) }
+        }
+        (searched(&found, lang))
+        (pager(visit, &found, &query))
+        @if !is_empty {
+            p.hint {
+                a href={ (PATH) "/conversations/file?" (query.encode()) } { (lang.t("Download as CSV", "Descargar como CSV")) }
+                " " (text!(lang, "up to {} rows", "hasta {} filas", words::count(i64::try_from(file::ROWS_AT_MOST).unwrap_or(0))))
+            }
+        }
+    })
+}
+
+/// Where the words were found.
+fn said(found: &Found, lang: Lang) -> Markup {
+    html! {
+        h2 { (lang.t("Matches", "Coincidencias")) }
+        ul.matches {
+            @for view in &found.views {
+                @if let Some(text) = found.said.get(&view.conversation.id) {
+                    li {
+                        a href={ (PATH) "/conversations/" (view.conversation.id) } { (words::when(view.conversation.started_at)) }
+                        " " bdi { (watch::shortened(text)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How far a search came that stopped early.
+fn searched(found: &Found, lang: Lang) -> Markup {
+    html! {
+        @if let (Some(count), Some((until, _))) = (found.stopped_after, found.next) {
+            p.warning {
+                @let count = words::count(i64::try_from(count).unwrap_or(i64::MAX));
+                (text!(lang, "Searched {count} conversations, back to", "Se buscó en {count} conversaciones, hasta"))
+                " " (words::when(until)) ". "
+                (lang.t("Older ones may match too: continue with the next page, or choose a period.",
+                    "Puede haber más entre las anteriores: sigue en la página siguiente o elige un periodo."))
+            }
+        }
+    }
+}
+
+fn pager(visit: &Visitor, found: &Found, query: &Fields) -> Markup {
+    let lang = visit.lang();
+    let is_first = visit.query().get("after").is_none();
+    let next = found.next.map(|(at, id)| {
+        let mut query = query.clone();
+        query.push("after", &format!("{}_{}", at.micros(), id.uuid()));
+        query.encode()
+    });
+    html! {
+        @if next.is_some() || !is_first {
+            p.pager {
+                @if !is_first { a href={ (PATH) "/conversations?" (query.encode()) } { (lang.t("First page", "Primera página")) } }
+                @if let Some(next) = next { a rel="next" href={ (PATH) "/conversations?" (next) } { (lang.t("Next page", "Página siguiente")) } }
+            }
+        }
+    }
 }
 
 /// Links to related pages.
@@ -90,15 +209,12 @@ pub(crate) fn table(views: &[ConversationView], lang: Lang) -> Markup {
     html! {
         (Table::of(lang.t("Conversations", "Conversaciones"), views)
             .column(lang.t("Started", "Inicio"), |view| html! {
-                a href={ (PATH) "/conversations/" (view.conversation.id) } { (words::when(view.conversation.started_at)) }
+                a.row id={ "row-" (view.conversation.id) } href={ (PATH) "/conversations/" (view.conversation.id) } { (words::when(view.conversation.started_at)) }
             })
             .column(lang.t("Agent", "Agente"), |view| &view.agent_name)
             .column(lang.t("Channel", "Canal"), |view| wording::way(&view.conversation, lang))
             .column(lang.t("Customer", "Cliente"), |view| wording::customer(&view.conversation, lang))
-            .column(lang.t("Status", "Estado"), |view| html! {
-                (wording::state(&view.conversation, lang))
-                @if view.conversation.failure_reason.is_some() { " " span.soft { (wording::ending(&view.conversation, lang)) } }
-            })
+            .column(lang.t("Outcome", "Resultado"), |view| wording::result(&view.conversation, lang))
             .number(lang.t("Duration", "Duración"), |view| wording::length(&view.conversation))
             .number(lang.t("Credits", "Créditos"), |view| wording::credits(&view.conversation)))
     }
@@ -128,99 +244,8 @@ fn nothing(visit: &Visitor, is_narrowed: bool) -> Markup {
     )
 }
 
-fn filters(visit: &Visitor, agents: &AgentChoice) -> Markup {
-    let lang = visit.lang();
-    let asked = visit.query();
-    let any = lang.t("Any", "Cualquiera");
-    let statuses = ConversationStatus::ALL.iter();
-    let channels = Channel::ALL.iter();
-    html! {
-        form.filters method="get" action={ (PATH) "/conversations" } role="search" {
-            (period::fields(visit))
-            (agents.field(visit, "agent", lang.t("Agent", "Agente"), asked.text("agent"), Some(any)))
-            (list::filter(visit, "status", lang.t("Status", "Estado"), any,
-                statuses.map(|status| (status.as_str(), wording::status(*status, lang)))))
-            (list::filter(visit, "channel", lang.t("Channel", "Canal"), any,
-                channels.map(|channel| (channel.as_str(), wording::channel(Some(*channel), lang)))))
-            (Input::text("phone", lang.t("Phone number", "Número de teléfono")).kind("tel").value(asked.text("phone")))
-            button type="submit" { (lang.t("Filter", "Filtrar")) }
-        }
-    }
-}
-
-/// The filter of a query, or what is wrong with it.
-fn read(asked: &Fields, lang: Lang) -> Result<ConversationFilter, &'static str> {
-    let day = lang.t(
-        "Write dates as 2026-04-30.",
-        "Escribe las fechas como 2026-04-30.",
-    );
-    let choice = lang.t(
-        "Unknown option. Choose one from the list.",
-        "Esa opción no existe. Elige una de la lista.",
-    );
-    let number = lang.t(
-        "Write the number with its country code, such as +525512345678.",
-        "Escribe el número con su clave de país, como +525512345678.",
-    );
-    let order = lang.t(
-        "The start date is after the end date.",
-        "La fecha inicial es posterior a la final.",
-    );
-    let since = asked.get("from").map(Timestamp::parse_from).transpose();
-    let until = asked.get("to").map(Timestamp::parse_to).transpose();
-    let phone = asked.get("phone").map(|phone| plain(phone).parse());
-    let filter = ConversationFilter {
-        voice_only: false,
-        since: since.map_err(|_| day)?,
-        until: until.map_err(|_| day)?,
-        agent: chosen(asked, "agent").map_err(|_| choice)?,
-        status: chosen(asked, "status").map_err(|_| choice)?,
-        channel: chosen(asked, "channel").map_err(|_| choice)?,
-        phone: phone.transpose().map_err(|_| number)?,
-    };
-    match (filter.since, filter.until) {
-        (Some(since), Some(until)) if since > until => Err(order),
-        _ => Ok(filter),
-    }
-}
-
-fn chosen<T: FromStr>(asked: &Fields, name: &str) -> Result<Option<T>, T::Err> {
-    asked.get(name).map(str::parse).transpose()
-}
-
 /// A phone number without the separators that people type.
 pub(crate) fn plain(phone: &str) -> String {
     let is_kept = |sign: &char| !matches!(sign, ' ' | '-' | '(' | ')' | '.');
     phone.chars().filter(is_kept).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_filter_is_what_was_chosen_or_a_sentence() {
-        let asked = Fields::parse(
-            b"from=2026-04-30&status=failed&channel=phone&phone=%2B52+55-1234-5678&agent=",
-        );
-        let filter = read(&asked, Lang::En).unwrap();
-        assert_eq!(filter.since, Timestamp::parse_from("2026-04-30").ok());
-        assert_eq!(filter.status, Some(ConversationStatus::Failed));
-        assert_eq!(filter.channel, Some(Channel::Phone));
-        assert_eq!(filter.phone, "+525512345678".parse().ok());
-        assert_eq!(filter.agent, None);
-        for wrong in [
-            "from=yesterday",
-            "from=2026-05-01&to=2026-04-30",
-            "agent=1",
-            "status=x",
-            "channel=fax",
-            "phone=55",
-        ] {
-            assert!(
-                read(&Fields::parse(wrong.as_bytes()), Lang::Es).is_err(),
-                "{wrong}"
-            );
-        }
-    }
 }

@@ -324,11 +324,13 @@ mod tests {
                 hour: 494_000,
                 calls: 4,
                 failed: 1,
+                ..UsageHour::default()
             },
             UsageHour {
                 hour: 494_001,
                 calls: 0,
                 failed: 0,
+                ..UsageHour::default()
             },
         ];
         let html = success_by_hour(&hours, Lang::En).into_string();

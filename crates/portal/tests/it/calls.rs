@@ -91,14 +91,8 @@ async fn a_test_call_is_placed_once_and_read_from_its_first_word_to_its_end() {
     let list = viewer
         .get("/conversations?status=completed&phone=%2B52+155-1234-5678")
         .await;
-    let list = list.assert(200).shows(&[CUSTOMER, "Completed"]);
-    assert_eq!(
-        list.body
-            .matches("<a href=\"/portal/conversations/0")
-            .count(),
-        1,
-        "one call"
-    );
+    let list = list.assert(200).shows(&[CUSTOMER, "Answered by a person"]);
+    assert_eq!(list.body.matches("<a class=\"row\"").count(), 1, "one call");
     viewer
         .get("/conversations?channel=whatsapp")
         .await
@@ -546,6 +540,12 @@ async fn a_recording_stands_beside_its_turns() {
         "data-seek=\"",
         "?after=0#transcript",
     ]);
+    let waveform = developer.get(&format!("{path}/waveform")).await.assert(200);
+    let waveform = waveform.shows(&["<figure class=\"waveform\"", "class=\"playhead\""]);
+    assert_eq!(
+        waveform.header("cache-control"),
+        Some("private, max-age=86400")
+    );
     let sound = developer.get(&audio).await.assert(200);
     assert_eq!(sound.header("content-type"), Some("audio/wav"));
     assert_eq!(sound.header("content-length"), Some("444"));

@@ -10,6 +10,7 @@ mod integrations;
 mod integrations_attacked;
 mod integrations_in_calls;
 mod knowledge;
+mod seeing;
 mod sessions;
 mod shell;
 mod sign_in;

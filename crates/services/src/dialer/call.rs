@@ -167,6 +167,7 @@ async fn hold_fallibly(
         answered_at,
         ended_at,
         latencies_ms,
+        signaled: record.signaled(),
     };
     let Some(duration) = close(runner, call, claim, &media).await? else {
         return Ok(());

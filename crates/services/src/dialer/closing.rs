@@ -8,7 +8,7 @@ use offhook_engine::ports::Message;
 use offhook_engine::{Persona, summarize};
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
-use offhook_storage::{CallEnd, Conversation, Fenced, Settlement};
+use offhook_storage::{CallEnd, Conversation, Fenced, Settlement, Signaled};
 
 use crate::retry::retried;
 use crate::{Context, Result, Runner, events};
@@ -22,6 +22,7 @@ pub(crate) struct MediaEnd {
     pub(crate) answered_at: Option<Timestamp>,
     pub(crate) ended_at: Timestamp,
     pub(crate) latencies_ms: Vec<u32>,
+    pub(crate) signaled: Signaled,
 }
 
 impl MediaEnd {
@@ -64,6 +65,7 @@ pub(crate) async fn close(
             ended_at: end.ended_at,
             duration_seconds,
             latency: end.latency(),
+            signaled: end.signaled,
         };
         runner.store.close_call(call.id, claim, row)
     })
@@ -185,6 +187,7 @@ pub(crate) async fn refuse(
         answered_at: None,
         ended_at: runner.clock.now(),
         latencies_ms: Vec::new(),
+        signaled: Signaled::default(),
     };
     end_unsaid(runner, call, claim, media).await
 }
@@ -246,6 +249,7 @@ mod tests {
             answered_at: (answered >= 0).then(|| Timestamp::from_micros(answered)),
             ended_at: Timestamp::from_micros(ended),
             latencies_ms: latencies_ms.to_vec(),
+            signaled: Signaled::default(),
         }
     }
 

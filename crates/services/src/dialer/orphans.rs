@@ -97,6 +97,7 @@ async fn report(runner: &Arc<Runner>, call: &Conversation, claim: ClaimId) -> Re
         answered_at: call.answered_at,
         ended_at,
         latencies_ms: Vec::new(),
+        signaled: call.line.signaled,
     };
     end_unsaid(runner, call, claim, media).await
 }

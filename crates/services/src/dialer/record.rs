@@ -8,7 +8,7 @@ use offhook_domain::{CallHandle, ClaimId, ConversationId, Timestamp};
 use offhook_engine::{CallSink, ClaimLost, Turn, TurnLatency, TurnRole};
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
-use offhook_storage::{Conversation, Fenced, NewTurn};
+use offhook_storage::{Conversation, Fenced, NewTurn, Signaled};
 use tokio::sync::Mutex;
 
 use crate::retry::RETRY_EVERY;
@@ -35,6 +35,8 @@ pub(crate) struct Record {
     kept: Mutex<Kept>,
     /// How long the customer waited for the agent's current turn.
     waited: parking_lot::Mutex<Option<TurnLatency>>,
+    /// Written with the end of the call, so that it costs no statement of its own.
+    signaled: parking_lot::Mutex<Signaled>,
 }
 
 impl Record {
@@ -49,7 +51,13 @@ impl Record {
             claim,
             kept: Mutex::new(kept),
             waited: Default::default(),
+            signaled: Default::default(),
         }
+    }
+
+    /// What the phone network has signaled.
+    pub(crate) fn signaled(&self) -> Signaled {
+        *self.signaled.lock()
     }
 
     async fn write(&self, step: Step) -> Result<(), ClaimLost> {
@@ -148,6 +156,14 @@ impl CallSink for Record {
                 Ok(())
             }
         }
+    }
+
+    fn rang(&self, at: Timestamp) {
+        self.signaled.lock().rang_at = Some(at);
+    }
+
+    fn refused(&self, status: u16) {
+        self.signaled.lock().carrier_status = Some(i32::from(status));
     }
 
     async fn answered(&self, at: Timestamp) -> Result<(), ClaimLost> {

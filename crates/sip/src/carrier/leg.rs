@@ -151,7 +151,13 @@ impl Leg {
                 vec![AudioEvent::Failed(FailureReason::Cancelled)]
             }
             SipEvent::Hangup => vec![AudioEvent::Hangup],
-            SipEvent::Failed(failure) => vec![AudioEvent::Failed(failure.reason)],
+            SipEvent::Failed(failure) => {
+                let status = failure.code.map(AudioEvent::Status);
+                status
+                    .into_iter()
+                    .chain([AudioEvent::Failed(failure.reason)])
+                    .collect()
+            }
         }
     }
 

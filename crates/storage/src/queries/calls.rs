@@ -27,6 +27,19 @@ pub(crate) struct Ended {
     pub(crate) started_at: Timestamp,
     pub(crate) duration_seconds: Option<i64>,
     failure_reason: Option<FailureReason>,
+    pub(crate) outcome: Option<Outcome>,
+}
+
+impl Ended {
+    /// What a call adds to the totals of its hour.
+    pub(crate) fn in_hour(&self, state: CallState) -> UsageHour {
+        UsageHour {
+            hour: UsageHour::of(self.started_at),
+            calls: 1,
+            failed: i64::from(state == CallState::Failed),
+            answered: i64::from(self.outcome.is_some_and(Outcome::is_success)),
+        }
+    }
 }
 
 /// The row of a new conversation, placed here or inbound.
@@ -255,7 +268,8 @@ impl Store {
                 .filter(calls::state.eq(V(CallState::Queued)))
                 .set(row! {
                     calls: state = settlement.state, status = settlement.state.list_status(),
-                    failure_reason = reason, ended_at = settlement.at, duration_seconds = 0,
+                    failure_reason = reason,
+                    outcome = Outcome::of(CallOutcome::Failed(reason), false), ended_at = settlement.at, duration_seconds = 0,
                     summary = &*moments::kept(&settlement.summary), credits = 0, last_seq += 1
                 })
                 .returning(Ended::as_returning())
@@ -271,6 +285,7 @@ pub(crate) async fn close(conn: &mut Conn, closing: Closing) -> Result<Verdict<F
     let Closing { id, claim, end } = closing;
     let (termination, failure) = end.reasons();
     let latency = end.latency;
+    let outcome = Outcome::of(end.outcome, moments::has_customer(conn, id).await?);
     type Closed = (i32, AccountId, AgentId, Runtime, Option<Timestamp>);
     let closed: Option<Closed> = diesel::update(calls::table.find(V(id)))
         .filter(calls::state.eq_any([CallState::Dialing, CallState::Live].map(V)))
@@ -278,7 +293,8 @@ pub(crate) async fn close(conn: &mut Conn, closing: Closing) -> Result<Verdict<F
         .set((
             row! {
                 calls: state = CallState::Closing, termination_reason = termination,
-                failure_reason = failure, ended_at = end.ended_at,
+                failure_reason = failure, outcome, rang_at = end.signaled.rang_at,
+                carrier_status = end.signaled.carrier_status, ended_at = end.ended_at,
                 duration_seconds = end.duration_seconds,
                 latency_turns = latency.map(|l| l.0),
                 latency_p50_ms = latency.map(|l| l.1),
@@ -371,12 +387,7 @@ async fn finish(
     };
     // Last, because every ending call of the account writes to the rows of the hour and the day.
     if ended.voice {
-        let hour = UsageHour {
-            hour: UsageHour::of(ended.started_at),
-            calls: 1,
-            failed: i64::from(state == CallState::Failed),
-        };
-        usage_hours::add(conn, vec![(account, hour)]).await?;
+        usage_hours::add(conn, vec![(account, ended.in_hour(state))]).await?;
     }
     let day = UsageDay {
         day: ended.started_at.utc_day(),

@@ -66,9 +66,11 @@ impl Store {
                 Some(_) => session.active_at,
                 None => ending.at.max(session.active_at),
             };
+            let end = CallOutcome::Completed(ending.reason);
+            let outcome = Outcome::of(end, moments::has_customer(conn, id).await?);
             let conversation: Conversation = diesel::update(calls::table.find(V(id)))
                 .set(row! {
-                    calls: state = CallState::Closing, termination_reason = ending.reason, ended_at,
+                    calls: outcome, state = CallState::Closing, termination_reason = ending.reason, ended_at,
                     duration_seconds = ended_at.started_seconds_since(started_at), last_seq += 1
                 })
                 .returning(Conversation::as_returning())

@@ -85,6 +85,12 @@ async fn close_together(
             one.end.ended_at,
         )
     });
+    // Whether the customer spoke is read by the statement itself.
+    let outcome = |spoke| {
+        column(&ours, move |(one, _)| {
+            V(Outcome::of(one.end.outcome, spoke))
+        })
+    };
     let reasons = |(one, _): &(&Closing, Open)| one.end.reasons();
     Together::default()
         .bind::<Array<sql::Uuid>, _>(&column(&ours, |(one, _)| V(one.id)))?
@@ -101,16 +107,28 @@ async fn close_together(
         .bind::<Array<Nullable<Integer>>, _>(&column(&ours, |(one, _)| {
             one.end.latency.map(|l| l.2)
         }))?
+        .bind::<Array<sql::Word>, _>(&outcome(true))?
+        .bind::<Array<sql::Word>, _>(&outcome(false))?
+        .bind::<Array<Nullable<sql::Instant>>, _>(&column(&ours, |(one, _)| {
+            one.end.signaled.rang_at.map(V)
+        }))?
+        .bind::<Array<Nullable<Integer>>, _>(&column(&ours, |(one, _)| {
+            one.end.signaled.carrier_status
+        }))?
         .insert(entries.collect())?
         .execute(
             conn,
             "UPDATE conversations SET state = 'closing', termination_reason = s.termination, \
                failure_reason = s.failure, ended_at = s.ended_at, duration_seconds = s.duration, \
                latency_turns = s.turns, latency_p50_ms = s.p50, latency_p95_ms = s.p95, \
+               outcome = CASE WHEN EXISTS (SELECT 1 FROM conversation_moments m \
+                 WHERE m.conversation_id = s.id AND m.role = 'user') THEN s.spoke ELSE s.silent END, \
+               rang_at = s.rang_at, carrier_status = s.carrier_status, \
                dialog = CASE WHEN conversations.runtime = 'legacy' THEN conversations.dialog END, \
                last_seq = conversations.last_seq + 1 \
-             FROM UNNEST($1, $2, $3, $4, $5, $6, $7, $8) \
-               AS s(id, termination, failure, ended_at, duration, turns, p50, p95) \
+             FROM UNNEST($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+               AS s(id, termination, failure, ended_at, duration, turns, p50, p95, spoke, silent, rang_at, \
+                 carrier_status) \
              WHERE conversations.id = s.id",
         )
         .await?;

@@ -138,6 +138,7 @@ impl Store {
             delete!(whatsapp_sent, conversation_id, ids);
             delete!(chat_sessions, conversation_id, ids);
             delete!(analyses, conversation_id, ids);
+            delete!(conversation_notes, conversation_id, ids);
             delete!(moments, conversation_id, ids);
             delete!(calls, id, ids);
             Ok(())

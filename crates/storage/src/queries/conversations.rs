@@ -39,7 +39,8 @@ impl Store {
                         calls::started_at.lt(V(at)).or(calls::id.lt(V(id)))
                     })
                     .when_is(calls::agent_id, filter.agent)
-                    .when_is(calls::status, filter.status);
+                    .when_is(calls::status, filter.status)
+                    .when_is(calls::outcome, filter.outcome);
                 query = match filter.channel {
                     None => query,
                     Some(Channel::Unknown) => query.filter(unlikely(calls::channel.is_null())),
@@ -110,6 +111,29 @@ impl Store {
             let moments = moments(conn, id, after, limit, false).await?;
             Ok(Some((view.conversation.state, moments)))
         })
+    }
+
+    /// The changes of state of a conversation, in order. The caller has looked it up for its account.
+    pub fn states(&self, id: ConversationId) -> Answer<'_, Vec<Moment>> {
+        moments::table
+            .filter(moments::conversation_id.eq(V(id)))
+            .filter(moments::state.is_not_null())
+            .order(moments::seq)
+            .select(Moment::as_select())
+            .read_all(self)
+    }
+
+    /// What was said in these conversations, in order, with each one's id. The caller has looked them up for its account.
+    pub fn words_of(
+        &self,
+        ids: Vec<ConversationId>,
+    ) -> Answer<'_, Vec<(ConversationId, Option<String>)>> {
+        moments::table
+            .filter(moments::conversation_id.eq_any(ids.into_iter().map(V)))
+            .filter(moments::role.is_not_null())
+            .order((moments::conversation_id, moments::seq))
+            .select((moments::conversation_id, moments::content))
+            .read_all(self)
     }
 
     /// Turns of a conversation after moment `after`. The caller has looked it up for its account.

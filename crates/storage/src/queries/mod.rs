@@ -46,6 +46,7 @@ pub(crate) mod logs;
 pub(crate) mod moments;
 pub(crate) mod months;
 pub(crate) mod nodes;
+pub(crate) mod notes;
 pub(crate) mod numbers;
 pub(crate) mod overview;
 pub(crate) mod own;

@@ -51,6 +51,16 @@ pub(super) async fn has(
         .await
 }
 
+/// Whether the customer said anything.
+pub(super) async fn has_customer(conn: &mut Conn, id: ConversationId) -> Result<bool> {
+    moments::table
+        .filter(moments::conversation_id.eq(V(id)))
+        .filter(moments::role.eq("user"))
+        .select(moments::seq)
+        .exists(conn)
+        .await
+}
+
 /// Writes a turn as the conversation's moment `seq`.
 pub(crate) async fn said(
     conn: &mut Conn,

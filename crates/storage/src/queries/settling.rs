@@ -135,13 +135,14 @@ async fn settle_together(
             }
         }
         outbox.push(events::row(one.account, Some(one.id), event.clone(), *at));
-        let hour = UsageHour::of(ended.started_at);
-        let total = hours.entry((one.account, hour)).or_insert(UsageHour {
-            hour,
+        let more = ended.in_hour(*state);
+        let total = hours.entry((one.account, more.hour)).or_insert(UsageHour {
+            hour: more.hour,
             ..UsageHour::default()
         });
-        total.calls += 1;
-        total.failed += i64::from(*state == CallState::Failed);
+        total.calls += more.calls;
+        total.failed += more.failed;
+        total.answered += more.answered;
         let day = ended.started_at.utc_day();
         let total = days.entry((one.account, day)).or_insert(UsageDay {
             day,

@@ -7,9 +7,10 @@ use crate::schema::usage_hours as hours;
 pub(crate) async fn add(conn: &mut Conn, more: Vec<(AccountId, UsageHour)>) -> Result<()> {
     bulk! {
         conn, "usage_hours" "ON CONFLICT (account_id, hour) DO UPDATE SET \
-            calls = usage_hours.calls + excluded.calls, failed = usage_hours.failed + excluded.failed",
+            calls = usage_hours.calls + excluded.calls, failed = usage_hours.failed + excluded.failed, \
+            answered = usage_hours.answered + excluded.answered",
         hours of more in &more; account_id = V(more.0), hour = more.1.hour, calls = more.1.calls,
-        failed = more.1.failed
+        failed = more.1.failed, answered = more.1.answered
     }
 }
 

@@ -97,6 +97,7 @@ pub struct CallEnd {
     pub duration_seconds: i64,
     /// Number of turns, and p50 and p95 in milliseconds.
     pub latency: Option<(i32, i32, i32)>,
+    pub signaled: Signaled,
 }
 
 impl CallEnd {

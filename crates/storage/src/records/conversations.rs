@@ -62,7 +62,17 @@ pub struct Conversation {
     pub line: HeldBy,
 }
 
-/// What carries a conversation.
+/// What the phone network signaled before a call was answered or failed; kept when the call ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = conversations)]
+pub struct Signaled {
+    /// When it first rang.
+    pub rang_at: Option<Timestamp>,
+    /// The SIP status with which the carrier refused the call.
+    pub carrier_status: Option<i32>,
+}
+
+/// What carries a conversation, and what came of it.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = conversations)]
 pub struct HeldBy {
@@ -70,6 +80,10 @@ pub struct HeldBy {
     pub dialog: Option<String>,
     /// Whether no real call was made: the phone network or the provider of legacy agents is simulated.
     pub simulated: bool,
+    /// `None` until its media ends.
+    pub outcome: Option<Outcome>,
+    #[diesel(embed)]
+    pub signaled: Signaled,
 }
 
 /// How fast the agent replied in a conversation.
@@ -88,6 +102,12 @@ pub struct Latency {
 }
 
 impl Conversation {
+    /// What came of it, once it has ended.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.line.outcome.filter(|_| self.state.is_terminal())
+    }
+
     /// The price fixed when the call was placed.
     #[must_use]
     pub const fn price(&self) -> Price {
@@ -135,6 +155,7 @@ pub struct ConversationFilter {
     pub until: Option<Timestamp>,
     pub agent: Option<AgentId>,
     pub status: Option<ConversationStatus>,
+    pub outcome: Option<Outcome>,
     /// Only on this channel. `Unknown` matches rows without one.
     pub channel: Option<Channel>,
     /// Only with this customer or dialed number.

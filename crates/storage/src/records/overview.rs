@@ -12,6 +12,8 @@ pub struct UsageHour {
     pub calls: i64,
     /// Those of them that failed.
     pub failed: i64,
+    /// Those in which a person spoke ([`Outcome::is_success`]).
+    pub answered: i64,
 }
 
 impl UsageHour {

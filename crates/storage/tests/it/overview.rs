@@ -14,6 +14,7 @@ fn hour(calls: i64, failed: i64, at: u64) -> UsageHour {
         hour: UsageHour::of(after(at)),
         calls,
         failed,
+        answered: 0,
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use diesel::connection::{Instrumentation, InstrumentationEvent, set_default_instrumentation};
 use diesel::prelude::*;
-use offhook_domain::{CallState, Channel, ConversationStatus};
+use offhook_domain::{CallState, Channel, ConversationStatus, Outcome};
 use offhook_storage::{ClaimSlots, ClaimedWork, ConversationFilter, DELIVERIES_KEPT, mint};
 use offhook_testkit::TestDatabase;
 
@@ -77,6 +77,12 @@ async fn read_every_list(shop: &Shop) {
     for status in [ConversationStatus::Completed, ConversationStatus::Failed] {
         filters.push(ConversationFilter {
             status: Some(status),
+            ..none.clone()
+        });
+    }
+    for outcome in [Outcome::Silent, Outcome::Failed] {
+        filters.push(ConversationFilter {
+            outcome: Some(outcome),
             ..none.clone()
         });
     }

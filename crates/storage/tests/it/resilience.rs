@@ -136,6 +136,7 @@ const fn filter() -> ConversationFilter {
         until: None,
         agent: None,
         status: None,
+        outcome: None,
         channel: None,
         phone: None,
     }

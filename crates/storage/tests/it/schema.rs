@@ -59,6 +59,10 @@ fn in_sqlite(statement: &str) -> String {
             "FLOOR(EXTRACT(EPOCH FROM started_at) / 86400)",
             "started_at / 86400000000",
         )
+        .replace(
+            "FLOOR(EXTRACT(EPOCH FROM started_at) / 3600)",
+            "started_at / 3600000000",
+        )
         // The code point of a text's first character, and the position of a text in another.
         .replace("ascii(", "unicode(")
         .replace("strpos(", "instr(");

@@ -459,6 +459,7 @@ pub(crate) fn end() -> CallEnd {
         ended_at: after(45),
         duration_seconds: 42,
         latency: Some((2, 300, 450)),
+        signaled: Default::default(),
     }
 }
 

@@ -52,12 +52,12 @@ pub(crate) fn request(n: u8) -> DialRequest {
     }
 }
 
-/// The next event, except keep-alives.
+/// The next event, except keep-alives and statuses, which are no outcome.
 pub(crate) async fn event(leg: &mut AudioLeg) -> Option<AudioEvent> {
     loop {
         let event = timeout(PATIENCE, leg.events.recv()).await;
         match event.expect("an event") {
-            Some(AudioEvent::Accepted) => {}
+            Some(AudioEvent::Accepted | AudioEvent::Status(_)) => {}
             event => return event,
         }
     }

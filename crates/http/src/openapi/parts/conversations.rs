@@ -1,7 +1,7 @@
 //! Conversations, and the schemas of calls.
 
 use offhook_domain::{
-    Channel, ConversationStatus, FailureReason, Runtime, Scope, TerminationReason,
+    Channel, ConversationStatus, FailureReason, Outcome, Runtime, Scope, TerminationReason,
 };
 use offhook_services::bodies;
 use serde_json::{Value, json};
@@ -95,6 +95,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let detail = vec![
         ("metadata", map(variable())),
         ("failure_reason", nullable(words(FailureReason::ALL))),
+        ("outcome", nullable(words(Outcome::ALL))),
         ("conversation_id", uuid()),
         ("latency", nullable(object(&latency))),
         ("simulated", boolean()),

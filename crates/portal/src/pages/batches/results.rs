@@ -6,6 +6,7 @@ use offhook_domain::{AccountId, BatchId, CallHandle, Json};
 use offhook_services::Services;
 use offhook_services::store::Recipient;
 
+use crate::parts::csv_file::{MARK, written};
 use crate::parts::words::shown;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::attachment;
@@ -31,8 +32,7 @@ pub(super) async fn file(visit: Visit<Viewer>) -> Answer {
     let names = names(&services, account, id).await?;
     let mut heads: Vec<&str> = COLUMNS.to_vec();
     heads.extend(names.iter().map(String::as_str));
-    // Spreadsheets recognize UTF-8 by these first bytes.
-    let mut first = "\u{feff}".as_bytes().to_vec();
+    let mut first = MARK.as_bytes().to_vec();
     first.extend(written([heads.into_iter().map(str::to_owned).collect()]));
     let start = (services, names, Some(None));
     let rows = stream::try_unfold(start, move |(services, names, place)| async move {
@@ -114,45 +114,4 @@ fn line(row: &Recipient, names: &[String]) -> Vec<String> {
         cells.push(Json::Object(variables).to_compact());
     }
     cells
-}
-
-fn written(lines: impl IntoIterator<Item = Vec<String>>) -> Vec<u8> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for line in lines {
-        // Writing to memory does not fail.
-        let _ = writer.write_record(line.into_iter().map(harmless));
-    }
-    writer.into_inner().unwrap_or_default()
-}
-
-/// A cell that no spreadsheet takes for a formula. `rows.rs` removes the apostrophe if the list is uploaded again.
-fn harmless(cell: String) -> String {
-    if cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
-        return format!("'{cell}");
-    }
-    cell
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_cell_is_taken_for_a_formula() {
-        let cells = [
-            "=1+1",
-            "+5215512345678",
-            "-2",
-            "@a",
-            "\tx",
-            "plain",
-            "a=b",
-            "'=1",
-        ];
-        let written = written([cells.map(str::to_owned).to_vec()]);
-        assert_eq!(
-            String::from_utf8(written).unwrap(),
-            "'=1+1,'+5215512345678,'-2,'@a,'\tx,plain,a=b,'=1\n"
-        );
-    }
 }

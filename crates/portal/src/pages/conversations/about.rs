@@ -25,7 +25,8 @@ fn moving(
 ) -> Vec<(&'static str, &'static str, Markup)> {
     let is_over = conversation.state.is_terminal();
     let lasts = !is_over && conversation.answered_at.is_some();
-    let answered = conversation.voice.then(|| {
+    let is_known = !is_over || conversation.answered_at.is_some();
+    let answered = (conversation.voice && is_known).then(|| {
         let answered = words::when_if(conversation.answered_at);
         ("fact-answered", lang.t("Answered", "Contestada"), answered)
     });
@@ -63,13 +64,17 @@ pub(super) async fn facts(
     let lang = visitor.lang();
     let conversation = &view.conversation;
     let is_over = conversation.state.is_terminal();
-    let number = |number: &Option<offhook_domain::E164>| match number {
-        Some(number) => html! { (number.as_str()) },
-        None => html! { span.none { "–" } },
-    };
     let placing = placing(visitor, conversation).await?;
-    let has_numbers = conversation.from_number.is_some() || conversation.to_number.is_some();
+    let config = config(visitor, conversation).await?;
+    let numbers = [
+        (lang.t("From", "De"), &conversation.from_number),
+        (lang.t("To", "A"), &conversation.to_number),
+    ];
+    let models = config
+        .iter()
+        .flat_map(|config| models(config, conversation.voice, lang));
     Ok(html! {
+        h2 { (lang.t("Details", "Detalles")) }
         dl.facts {
             (list::fact(lang.t("Agent", "Agente"), html! {
                 a href={ (PATH) "/agents/" (conversation.agent_id) } { (view.agent_name) }
@@ -78,23 +83,32 @@ pub(super) async fn facts(
                 }
             }))
             (list::fact(lang.t("Channel", "Canal"), wording::way(conversation, lang)))
-            @if has_numbers {
-                (list::fact(lang.t("From", "De"), number(&conversation.from_number)))
-                (list::fact(lang.t("To", "A"), number(&conversation.to_number)))
-            }
-            (list::fact(lang.t("Started", "Inicio"), words::when(conversation.started_at)))
-            @for (id, name, value) in moving(conversation, so_far, lang) {
-                (list::fact(name, html! { span id=(id) { (value) } }))
-            }
-            (list::fact(lang.t("Ended", "Fin"), words::when_if(conversation.ended_at.filter(|_| is_over))))
-            @if is_over { (list::fact(lang.t("End reason", "Motivo de fin"), wording::ending(conversation, lang))) }
-            @if let Some(latency) = latency(conversation, lang) {
-                (list::fact(lang.t("Response latency", "Latencia de respuesta"), latency))
+            @for (name, number) in numbers {
+                @if let Some(number) = number { (list::fact(name, number.as_str())) }
             }
             @if conversation.voice {
                 (list::fact(lang.t("Call ID", "ID de la llamada"), html! { code { (CallHandle(conversation.id)) } }))
             }
             @if let Some(link) = placing { (list::fact(lang.t("Placed by", "La hizo"), link)) }
+        }
+        h3 { (lang.t("Time", "Tiempo")) }
+        dl.facts {
+            (list::fact(lang.t("Started", "Inicio"), words::when(conversation.started_at)))
+            @for (id, name, value) in moving(conversation, so_far, lang) {
+                (list::fact(name, html! { span id=(id) { (value) } }))
+            }
+            @if let Some(ended) = conversation.ended_at.filter(|_| is_over) { (list::fact(lang.t("Ended", "Fin"), words::when(ended))) }
+            @if is_over { (list::fact(lang.t("End reason", "Motivo de fin"), wording::ending(conversation, lang))) }
+            @if let Some(latency) = latency(conversation, lang) {
+                (list::fact(lang.t("Response latency", "Latencia de respuesta"), latency))
+            }
+        }
+        h3 { (lang.t("Models and price", "Modelos y precio")) }
+        dl.facts {
+            @for (name, model) in models { (list::fact(name, html! { code { (model) } })) }
+            (list::fact(lang.t("Price per minute", "Precio por minuto"), text!(
+                lang, "{} credits", "{} créditos", conversation.price()
+            )))
         }
     })
 }
@@ -148,21 +162,42 @@ pub(super) async fn variables(visitor: &Visitor, conversation: &Conversation) ->
     })
 }
 
-/// The variables of the version, with their defaults.
-async fn defaults(visitor: &Visitor, conversation: &Conversation) -> Result<Vec<(String, Json)>> {
+/// The models of the agent's version.
+fn models(config: &Json, is_spoken: bool, lang: Lang) -> Vec<(&'static str, String)> {
+    let named = |section: &str, names: [&str; 2]| {
+        let section = config.get(section)?;
+        let words = names.map(|name| section.get(name).and_then(Json::as_str));
+        let words: Vec<&str> = words.into_iter().flatten().collect();
+        (!words.is_empty()).then(|| words.join(" / "))
+    };
+    let model = named("llm", ["provider", "model"]);
+    let model = model.map(|name| (lang.t("Language model", "Modelo de lenguaje"), name));
+    let voice = named("voice", ["provider", "model"]).filter(|_| is_spoken);
+    let voice = voice.map(|name| (lang.t("Voice", "Voz"), name));
+    model.into_iter().chain(voice).collect()
+}
+
+/// The configuration of the agent's version, if it is known here.
+async fn config(visitor: &Visitor, conversation: &Conversation) -> Result<Option<Json>> {
     if conversation.runtime != Runtime::Engine || conversation.agent_version == 0 {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let agents = visitor.services().agents();
     let (account, agent) = (conversation.account_id, conversation.agent_id);
     let version = agents.version(account, agent, conversation.agent_version);
     let version = match version.await {
         Ok(version) => version,
-        Err(UseCaseError::NotFound) => return Ok(Vec::new()),
+        Err(UseCaseError::NotFound) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let config = version.config.as_ref();
-    let variables = config.and_then(|config| config.get("dynamic_variables")?.as_object());
+    Ok(version.config)
+}
+
+/// The variables of the version, with their defaults.
+async fn defaults(visitor: &Visitor, conversation: &Conversation) -> Result<Vec<(String, Json)>> {
+    let config = config(visitor, conversation).await?;
+    let variables = config.as_ref();
+    let variables = variables.and_then(|config| config.get("dynamic_variables")?.as_object());
     let variables = variables.unwrap_or_default().iter();
     let with_default = variables.map(|(name, variable)| {
         let default = variable.get("default").cloned().unwrap_or(Json::Null);

@@ -7,7 +7,8 @@ use offhook_services::store::{Analysis, ConversationView};
 use crate::PATH;
 use crate::lang::Lang;
 use crate::pages::agents::document::pretty;
-use crate::parts::words::{Tone, badge, when_if};
+use crate::parts::list;
+use crate::parts::words::{Tone, badge, shown, when_if};
 use crate::spanish;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Viewer, Visit, Visitor};
@@ -56,6 +57,21 @@ fn draw(id: ConversationId, analysis: &Analysis, lang: Lang) -> Markup {
 
 fn data(analysis: &Analysis) -> Markup {
     let text = analysis.data.as_deref().unwrap_or_default();
-    let shown = Json::parse(text.as_bytes()).map_or_else(|_| text.to_owned(), |json| pretty(&json));
-    html! { pre.document tabindex="0" { (shown) } }
+    let Ok(json) = Json::parse(text.as_bytes()) else {
+        return html! { pre.document tabindex="0" { (text) } };
+    };
+    html! {
+        dl.facts {
+            @for (name, value) in json.as_object().unwrap_or_default() {
+                (list::fact(name, html! {
+                    @match value {
+                        Json::Null => span.none { "–" },
+                        Json::Object(_) | Json::Array(_) => pre.wrapped { (pretty(value)) },
+                        value => (shown(value)),
+                    }
+                }))
+            }
+        }
+        details { summary { "JSON" } pre.document tabindex="0" { (pretty(&json)) } }
+    }
 }

@@ -1,18 +1,18 @@
 //! One conversation: facts, transcript, recording.
 
 use maud::{Markup, html};
-use offhook_domain::{CallHandle, ConversationId, MemberRole};
+use offhook_domain::{CallHandle, ConversationId, Json, MemberRole};
 use offhook_services::store::{Conversation, ConversationView};
 use offhook_services::{Refusal, SoFar, UseCaseError};
 
 use super::stretch::{Place, Stretch};
 use super::turns::Turns;
-use super::wording;
-use super::{about, analysis, sent};
+use super::{about, analysis, notes, player, sent, timeline, wording};
 use crate::PATH;
+use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::parts::form;
-use crate::parts::words::{Tone, badge};
+use crate::parts::words::{Tone, badge, shown};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -58,8 +58,11 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     // New turns are added after the newest turns only.
     let is_watched = !conversation.state.is_terminal() && !story.message.has_later;
     let whole = whole(&visit, &story).await?;
+    // Beside what is drawn again when the conversation ends: a note may be half written.
+    let notes = notes::of(&visit, conversation.id).await?;
     let body = html! {
         div #conversation { (whole) }
+        (notes)
         @if is_watched { (watch(conversation.id, story.message.last())) }
     };
     Ok(visit.page(Section::Conversations, &title, &body))
@@ -83,13 +86,14 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup> {
     let conversations = visitor.services().conversations();
     let so_far = conversations.so_far(conversation).await?;
     let facts = about::facts(visitor, &story.view, &so_far).await?;
+    let timeline = timeline::of(visitor, conversation).await?;
     let drawn = turns(conversation, lang);
     Ok(html! {
         div.bar-of-actions {
             div #state { (state(conversation, &so_far, lang)) }
             @if !is_over { (doings(visitor, conversation)) }
+            (links(visitor, conversation))
         }
-        (facts)
         @if let Some(summary) = conversation.summary.as_deref().filter(|summary| !summary.is_empty()) {
             h2 { (lang.t("Summary", "Resumen")) }
             p.said dir="auto" { (summary) }
@@ -107,7 +111,10 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup> {
             }
             section {
                 h2 { (lang.t("Recording", "Grabación")) }
-                (recording(conversation, lang))
+                (player::recording(conversation, lang))
+                h2 { (lang.t("Timeline", "Cronología")) }
+                div #timeline { (timeline) }
+                (facts)
                 (messages)
                 (variables)
                 (deliveries)
@@ -136,8 +143,59 @@ pub(super) fn state(conversation: &Conversation, so_far: &SoFar, lang: Lang) -> 
         @if conversation.hangup_requested && !is_over {
             " " span.soft { (lang.t("hang-up requested", "se pidió colgar")) }
         }
+        @if let Some(outcome) = conversation.outcome() {
+            @let (tone, text) = wording::outcome(outcome, lang);
+            " " (badge(tone, text))
+        }
         " " span.soft { (wording::ending(conversation, lang)) }
     }
+}
+
+/// What can be taken from the page: another call, the page's address, the conversation as a file.
+fn links(visitor: &Visitor, conversation: &Conversation) -> Markup {
+    let lang = visitor.lang();
+    let path = format!("{PATH}/conversations/{}", conversation.id);
+    let again = again(conversation).filter(|_| visitor.may(MemberRole::Developer));
+    html! {
+        @if let Some(query) = again { a.button href={ (PATH) "/try/call?" (query) } { (lang.t("Call again", "Llamar de nuevo")) } }
+        button type="button" data-copy="page-address" { (lang.t("Copy link", "Copiar enlace")) }
+        span.unseen #page-address { (visitor.base_url()) (path) }
+        details.exports {
+            summary { (lang.t("Export", "Exportar")) }
+            ul {
+                li { a href={ (path) "/transcript.json" } { "JSON" } }
+                li { a href={ (path) "/transcript.txt" } { (lang.t("Text", "Texto")) } }
+                @if conversation.voice { li { a href={ (path) "/transcript.srt" } { (lang.t("Subtitles (SRT)", "Subtítulos (SRT)")) } } }
+            }
+        }
+    }
+}
+
+/// The most characters of variables that a link carries.
+const LONGEST_VARIABLES: usize = 4_000;
+
+/// The fields of a test call like this one; nothing for what was no call to a number.
+fn again(conversation: &Conversation) -> Option<String> {
+    let number = conversation
+        .customer_phone
+        .as_ref()
+        .filter(|_| conversation.voice)?;
+    let sent = Json::parse(conversation.metadata.as_bytes()).ok();
+    let sent = sent.as_ref().and_then(Json::as_object).unwrap_or_default();
+    // The form has one variable a line.
+    let lines = sent
+        .iter()
+        .map(|(name, value)| format!("{name}={}", shown(value)));
+    let lines: Vec<String> = lines.filter(|line| !line.contains('\n')).collect();
+    let mut fields = Fields::of([
+        ("agent", conversation.agent_id.to_string().as_str()),
+        ("to", number.as_str()),
+    ]);
+    let variables = lines.join("\n");
+    if !variables.is_empty() && variables.len() <= LONGEST_VARIABLES {
+        fields.push("metadata", &variables);
+    }
+    Some(fields.encode())
 }
 
 /// Actions on a running conversation.
@@ -166,47 +224,6 @@ fn silence(conversation: &Conversation, lang: Lang) -> &'static str {
         true => lang.t("Nothing was said.", "No se dijo nada."),
         false => lang.t("Nothing has been said yet.", "Aún no se ha dicho nada."),
     }
-}
-
-fn recording(conversation: &Conversation, lang: Lang) -> Markup {
-    let id = conversation.id;
-    if conversation.has_audio {
-        return html! {
-            audio controls preload="metadata" src={ (PATH) "/conversations/" (id) "/audio" } {}
-            p.hint { (lang.t(
-                "Select a turn's time to play from there.",
-                "Elige el tiempo de un turno para reproducir desde ahí.",
-            )) }
-            p { a href={ (PATH) "/conversations/" (id) "/audio" } download={ (id) ".wav" } { (lang.t("Download (WAV)", "Descargar (WAV)")) } }
-        };
-    }
-    let is_over = conversation.state.is_terminal();
-    let text = match (conversation.voice, is_over) {
-        (false, _) => lang.t("A chat has no recording.", "Un chat no tiene grabación."),
-        (true, false) => lang.t(
-            "If the agent records calls, the recording appears here after this call ends.",
-            "Si el agente graba llamadas, la grabación aparece aquí cuando termine esta.",
-        ),
-        (true, true) if conversation.answered_at.is_none() => lang.t(
-            "No recording: the call was not answered.",
-            "Sin grabación: la llamada no se contestó.",
-        ),
-        (true, true) => lang.t(
-            "No recording: the agent does not record calls.",
-            "Sin grabación: el agente no graba llamadas.",
-        ),
-    };
-    html! { p.hint { (text) } }
-}
-
-/// `GET /portal/conversations/{id}/audio`
-pub(super) async fn audio(visit: Visit<Viewer>) -> Answer {
-    let id: ConversationId = visit.id("id")?;
-    let conversations = visit.services().conversations();
-    let found = conversations.recording(visit.caller(), id).await?;
-    let recording = found.ok_or_else(Trouble::not_found)?;
-    let headers = visit.request().headers();
-    Ok(offhook_http::send_recording(id, recording, headers).await?)
 }
 
 /// `POST /portal/conversations/{id}/hang-up`

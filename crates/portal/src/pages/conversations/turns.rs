@@ -45,10 +45,8 @@ impl Turns {
                     @if turn.interrupted == Some(true) {
                         " " span.soft { (self.lang.t("(interrupted)", "(interrumpido)")) }
                     }
-                    @if let Some(waited) = waited(turn) {
-                        " " span.soft { (self.lang.t("latency", "latencia")) " " (waited) " ms" }
-                    }
                 }
+                (waited(turn, self.lang))
                 @if role == "tool" { (tool(text, self.lang)) } @else { p.said dir="auto" { (text) } }
             }
         }
@@ -89,10 +87,55 @@ pub(crate) fn who(role: &str, lang: Lang) -> &'static str {
     }
 }
 
-/// Milliseconds from the end of the customer's speech to the reply's first sound, if measured.
-fn waited(turn: &Moment) -> Option<u64> {
-    let steps: Value = serde_json::from_str(turn.latency.as_deref()?).ok()?;
-    steps.get("first_frame_ms")?.as_u64()
+/// How long the customer waited for a spoken reply, split into its steps; nothing if it was not measured.
+fn waited(turn: &Moment, lang: Lang) -> Markup {
+    let latency = turn.latency.as_deref();
+    let steps = latency.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let steps = steps.unwrap_or_default();
+    // Each is counted from the end of the customer's speech.
+    let until = |name| steps.get(name).and_then(Value::as_u64);
+    let Some(whole) = until("first_frame_ms") else {
+        return html! {};
+    };
+    let parts = [
+        (
+            "end_of_turn_ms",
+            lang.t(
+                "Speech-to-text and end of turn",
+                "Voz a texto y fin de turno",
+            ),
+        ),
+        ("first_token_ms", lang.t("Model", "Modelo")),
+        (
+            "first_sentence_ms",
+            lang.t("First sentence", "Primera frase"),
+        ),
+        ("first_byte_ms", lang.t("Text-to-speech", "Texto a voz")),
+        ("first_frame_ms", lang.t("Playout", "Reproducción")),
+    ];
+    let mut begins = 0;
+    let parts = parts.into_iter().filter_map(|(step, name)| {
+        let ends = until(step)?.max(begins);
+        let place = (name, begins, ends - begins);
+        begins = ends;
+        Some(place)
+    });
+    let parts: Vec<_> = parts.collect();
+    html! {
+        details.latency {
+            summary { (lang.t("latency", "latencia")) " " (whole) " ms" }
+            svg viewBox={ "0 0 " (whole.max(1)) " 10" } preserveAspectRatio="none" aria-hidden="true" {
+                @for (at, (_, begins, took)) in parts.iter().enumerate() {
+                    rect class={ "part-" (at) } x=(begins) y="0" width=(took) height="10" {}
+                }
+            }
+            dl {
+                @for (at, (name, _, took)) in parts.iter().enumerate() {
+                    div { dt { span.key.{ "part-" (at) } {} " " (name) } dd { (took) " ms" } }
+                }
+            }
+        }
+    }
 }
 
 /// A tool's arguments and result. Text of another form is shown as it is.
@@ -171,6 +214,9 @@ mod tests {
             html.contains("(interrupted)") && html.contains("412 ms"),
             "{html}"
         );
+        // Steps that were not measured are left out.
+        assert!(html.contains("Text-to-speech</dt><dd>300 ms"), "{html}");
+        assert!(html.contains("Playout</dt><dd>112 ms"), "{html}");
         let html = drawn(turn("user", "Hi"), begins, false);
         assert!(
             html.contains("0:05") && !html.contains("data-seek"),

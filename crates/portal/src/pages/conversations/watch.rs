@@ -9,6 +9,7 @@ use offhook_services::store::LiveCall;
 use super::about;
 use super::detail::{self, read, state, watch, whole};
 use super::stretch::Place;
+use super::timeline;
 use super::wording;
 use crate::PATH;
 use crate::lang::text;
@@ -57,11 +58,13 @@ pub(super) async fn turns(visit: Visit<Viewer>) -> Answer {
     let turns = page.ok_or_else(Trouble::not_found)?.items;
     let last = turns.last().map_or(after, |turn| turn.seq);
     let so_far = conversations.so_far(&view.conversation).await?;
+    let timeline = timeline::of(&visit, &view.conversation).await?;
     let drawn = detail::turns(&view.conversation, visit.lang());
     Ok(visit.part(&html! {
         (watch(id, last))
         div #state hx-swap-oob="true" { (state(&view.conversation, &so_far, visit.lang())) }
         (about::moved(&view.conversation, &so_far, visit.lang()))
+        div #timeline hx-swap-oob="true" { (timeline) }
         @if !turns.is_empty() {
             @if after == 0 { p #silence hx-swap-oob="delete" {} }
             ol hx-swap-oob="beforeend:#turns" { (drawn.items(&turns)) }
@@ -143,7 +146,7 @@ async fn calls(visitor: &Visitor) -> Result<Markup> {
     })
 }
 
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
-use offhook_domain::{CallState, Channel, ConversationStatus, FailureReason, TerminationReason};
+use offhook_domain::{
+    CallState, Channel, ConversationStatus, FailureReason, Outcome, TerminationReason,
+};
 use offhook_services::SoFar;
 use offhook_services::store::Conversation;
 
@@ -45,6 +47,42 @@ pub(crate) fn state(conversation: &Conversation, lang: Lang) -> Markup {
     words::badge(tone, text)
 }
 
+/// What came of a conversation. Only a person who spoke is a success.
+pub(crate) const fn outcome(outcome: Outcome, lang: Lang) -> (Tone, &'static str) {
+    let tone = match outcome {
+        Outcome::AnsweredHuman => Tone::Good,
+        Outcome::Silent | Outcome::Voicemail => Tone::Busy,
+        Outcome::NoAnswer | Outcome::Busy | Outcome::Rejected => Tone::Plain,
+        Outcome::Cancelled | Outcome::Expired => Tone::Plain,
+        Outcome::InvalidNumber | Outcome::Failed => Tone::Bad,
+    };
+    let text = match outcome {
+        Outcome::AnsweredHuman => lang.t("Answered by a person", "Contestó una persona"),
+        Outcome::Silent => lang.t("Silent", "En silencio"),
+        Outcome::Voicemail => lang.t("Voicemail", "Buzón de voz"),
+        Outcome::NoAnswer => lang.t("No answer", "Nadie contestó"),
+        Outcome::Busy => lang.t("Busy", "Ocupado"),
+        Outcome::Rejected => lang.t("Declined", "Rechazada"),
+        Outcome::InvalidNumber => lang.t("Invalid number", "Número inválido"),
+        Outcome::Cancelled => lang.t("Canceled", "Cancelada"),
+        Outcome::Expired => lang.t("Not dialed", "No se marcó"),
+        Outcome::Failed => lang.t("Error", "Error"),
+    };
+    (tone, text)
+}
+
+/// What came of it, or its state while it lasts.
+pub(crate) fn result(conversation: &Conversation, lang: Lang) -> Markup {
+    let Some(outcome) = conversation.outcome() else {
+        return state(conversation, lang);
+    };
+    let (tone, text) = self::outcome(outcome, lang);
+    html! {
+        (words::badge(tone, text))
+        @if let (Outcome::Failed, Some(reason)) = (outcome, conversation.failure_reason) { " " span.soft { (failed(reason, lang)) } }
+    }
+}
+
 /// How an answered conversation ended, or why a call failed; empty while it lasts.
 pub(crate) fn ending(conversation: &Conversation, lang: Lang) -> Markup {
     if !conversation.state.is_terminal() {
@@ -58,7 +96,7 @@ pub(crate) fn ending(conversation: &Conversation, lang: Lang) -> Markup {
     html! { (text) }
 }
 
-const fn ended(reason: TerminationReason, lang: Lang) -> &'static str {
+pub(super) const fn ended(reason: TerminationReason, lang: Lang) -> &'static str {
     match reason {
         TerminationReason::AgentHangup => lang.t("Ended by the agent", "La terminó el agente"),
         TerminationReason::CustomerHangup => {
@@ -80,7 +118,7 @@ const fn ended(reason: TerminationReason, lang: Lang) -> &'static str {
     }
 }
 
-const fn failed(reason: FailureReason, lang: Lang) -> &'static str {
+pub(super) const fn failed(reason: FailureReason, lang: Lang) -> &'static str {
     match reason {
         FailureReason::NoAnswer => lang.t("No answer", "Nadie contestó"),
         FailureReason::Busy => lang.t("The line was busy", "La línea estaba ocupada"),

@@ -86,6 +86,7 @@ pub(super) async fn follow(
         answered_at: followed.answered_at,
         ended_at: end.ended_at,
         latencies_ms: Vec::new(),
+        signaled: record.signaled(),
     };
     let conversation = followed.following.reference.conversation;
     // Written before the call is closed, because the process may die right after closing it.

@@ -1,0 +1,1 @@
+DROP INDEX CONCURRENTLY conversations_outcome;

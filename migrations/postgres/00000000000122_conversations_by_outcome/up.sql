@@ -1,0 +1,3 @@
+-- NULL until a conversation has ended, so that placing one costs nothing more.
+CREATE INDEX CONCURRENTLY conversations_outcome ON conversations (account_id, outcome, started_at, id)
+    WHERE outcome IS NOT NULL;

@@ -1,0 +1,1 @@
+UPDATE conversations SET outcome = NULL WHERE outcome IS NOT NULL;
