@@ -1,15 +1,21 @@
-// What the pages do beyond links and forms. Without it everything still works: times are UTC then.
+// What the pages do beyond links and forms. Without it everything still works.
 "use strict";
 (() => {
   const lang = document.documentElement.lang || "en";
-  const local = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "short" });
+  const formats = new Map();
+  const format = (timeZone) => {
+    if (!formats.has(timeZone)) {
+      formats.set(timeZone, new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "short", timeZone }));
+    }
+    return formats.get(timeZone);
+  };
 
   const dress = (root) => {
     for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
       const at = new Date(time.dateTime);
       if (Number.isNaN(at.getTime())) continue;
       time.title = time.dateTime;
-      time.textContent = local.format(at);
+      time.textContent = format(time.dataset.zone).format(at);
     }
   };
 

@@ -9,7 +9,7 @@ use offhook_domain::{
 use offhook_storage::{Account, Member, NewLedgerEntry, mint};
 
 use crate::error::InputError;
-use crate::{Context, Result};
+use crate::{Context, Result, Zone};
 
 #[derive(Clone)]
 pub struct Accounts(pub(crate) Arc<Context>);
@@ -57,6 +57,11 @@ impl Accounts {
     /// Lists every account, oldest first.
     pub async fn list(&self) -> Result<Vec<Account>> {
         self.0.store.accounts().await
+    }
+
+    /// Sets the zone in which an account's times are shown.
+    pub async fn set_time_zone(&self, id: AccountId, zone: &Zone) -> Result<()> {
+        self.0.store.set_time_zone(id, zone.name().to_owned()).await
     }
 
     pub async fn find(&self, id: AccountId) -> Result<Option<Account>> {

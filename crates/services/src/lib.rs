@@ -67,6 +67,7 @@ mod webhooks;
 mod whatsapp;
 mod widgets;
 mod workers;
+mod zones;
 
 /// The bodies of requests, as they are defined beside their use cases.
 pub mod bodies {
@@ -139,6 +140,7 @@ pub use voices::{ListedVoice, SyncOutcome, VoiceFilter, VoicePlace, VoiceSyncErr
 pub use webhooks::{Registered, Webhooks, event_example};
 pub use whatsapp::{WhatsApp, WhatsAppError, WhatsAppText};
 pub use widgets::Widgets;
+pub use zones::Zone;
 
 /// The result of a use case that fails only if the store does.
 type Result<T, E = store::StoreError> = std::result::Result<T, E>;

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::retry::retried;
-use crate::{Caller, Context, Page, PageRequest, Result};
+use crate::{Caller, Context, Page, PageRequest, Result, Zone};
 
 pub(crate) use sessions::delete_ended;
 
@@ -57,6 +57,8 @@ pub struct Person {
     pub member: Member,
     /// The id and name of every account of the user, the one joined first at the front.
     pub accounts: Vec<(AccountId, String)>,
+    /// The zone in which the account reads times.
+    pub zone: Zone,
     /// The digest of the session's token.
     pub(crate) session: [u8; 32],
 }

@@ -43,6 +43,11 @@ tables! {
         created_at -> sql::Instant,
     }
 
+    account_settings (account_id) {
+        account_id -> sql::Uuid,
+        time_zone -> Text,
+    }
+
     members (id) {
         id -> sql::Uuid,
         account_id -> sql::Uuid,

@@ -11,7 +11,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use super::passwords::{self, PasswordFault};
 use super::{People, Person};
 use crate::digest::sha256;
-use crate::{Context, Result};
+use crate::{Context, Result, Zone};
 
 /// How long a session may be idle.
 const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
@@ -301,7 +301,10 @@ impl People {
                 tracing::warn!(%error, "the use of a session could not be written");
             }
         }
+        let zone = session.time_zone.as_deref();
+        let zone = zone.map_or_else(Zone::default, Zone::stored);
         Ok(Some(Person {
+            zone,
             caller: self.caller(here.account),
             member: here.member,
             accounts,

@@ -61,22 +61,30 @@ impl Store {
     /// The session with this token's digest, whatever its age, and its person's memberships.
     pub fn session(&self, digest: [u8; 32]) -> Answer<'_, Option<Session>> {
         read!(self, |conn| {
-            let found: Option<(EmailAddress, MemberId, Timestamp, Timestamp)> = sessions::table
+            type Row = (EmailAddress, AccountId, MemberId, Timestamp, Timestamp);
+            let found: Option<Row> = sessions::table
                 .find(digest.to_vec())
                 .select((
                     sessions::email,
+                    sessions::account_id,
                     sessions::member_id,
                     sessions::created_at,
                     sessions::seen_at,
                 ))
                 .found(conn)
                 .await?;
-            let (email, member, created_at, seen_at) = some_or!(found, None);
+            let (email, account, member, created_at, seen_at) = some_or!(found, None);
+            let time_zone = account_settings::table
+                .find(V(account))
+                .select(account_settings::time_zone)
+                .found(conn)
+                .await?;
             let memberships = memberships(conn, &email).await?;
             Ok(Some(Session {
                 member,
                 created_at,
                 seen_at,
+                time_zone,
                 memberships,
             }))
         })

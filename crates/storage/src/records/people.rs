@@ -64,6 +64,8 @@ pub struct Session {
     pub created_at: Timestamp,
     /// When it was used last, to the minute.
     pub seen_at: Timestamp,
+    /// The name of the zone that the session's account has set.
+    pub time_zone: Option<String>,
     /// Every account that the person is a member of, oldest membership first.
     pub memberships: Vec<Membership>,
 }
