@@ -6,5 +6,6 @@ pub(crate) mod diff;
 pub(crate) mod form;
 pub(crate) mod list;
 pub(crate) mod period;
+pub(crate) mod secret;
 pub(crate) mod version;
 pub(crate) mod words;

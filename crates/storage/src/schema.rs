@@ -738,6 +738,13 @@ tables! {
         seen_at -> sql::Instant,
     }
 
+    portal_shown_once (session_digest, id) {
+        session_digest -> Binary,
+        id -> sql::Uuid,
+        sealed -> Binary,
+        expires_at -> sql::Instant,
+    }
+
     sign_in_links (digest) {
         digest -> Binary,
         email -> sql::Word,
@@ -836,7 +843,7 @@ allow_tables_to_appear_in_same_query! { accounts, agents, agent_versions, legacy
 allow_tables_to_appear_in_same_query! { agents, agent_version_tools }
 allow_tables_to_appear_in_same_query! { agents, conversations, conversation_analyses, conversation_moments }
 allow_tables_to_appear_in_same_query! { agents, knowledge_pins }
-allow_tables_to_appear_in_same_query! { attempts, deliveries, events, webhook_endpoints }
+allow_tables_to_appear_in_same_query! { attempts, deliveries, events, webhook_endpoints, webhook_secrets }
 allow_tables_to_appear_in_same_query! {
     knowledge_documents, knowledge_embedded, knowledge_passages, knowledge_pins, knowledge_postings
 }
