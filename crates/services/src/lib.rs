@@ -116,7 +116,7 @@ pub use offhook_engine::ports::callbacks::{
 pub use offhook_engine::ports::waiting::{NotAnswered, WaitingLine};
 pub use offhook_objects as objects;
 pub use offhook_storage as store;
-pub use overview::{LastDay, Overview};
+pub use overview::{Overview, REPLY_STEPS, Totals, Waits};
 pub use page::{Page, PageRequest};
 pub use people::{
     BeginError, ChangePasswordError, InvitationFor, JoinError, Link, LinkError, LinkFor,

@@ -132,7 +132,7 @@ fn plan_name(name: &str) -> String {
 }
 
 /// One bar for each day's credits.
-pub(super) fn credits_by_day(days: &[UsageDay], t: Lang) -> Vec<Bar> {
+fn credits_by_day(days: &[UsageDay], t: Lang) -> Vec<Bar> {
     days.iter()
         .enumerate()
         .map(|(place, day)| {
@@ -153,7 +153,7 @@ fn used(days: &[UsageDay], t: Lang) -> Markup {
     let sum = |of: fn(&UsageDay) -> i64| count(days.iter().map(of).sum());
     let heads = [t.t("Day (UTC)", "Día (UTC)"), t.t("Credits", "Créditos")];
     html! {
-        (chart::bars(t.t("Credits per day", "Créditos por día"), heads, &credits_by_day(days, t)))
+        (chart::bars(t.t("Credits per day", "Créditos por día"), heads, &[], &credits_by_day(days, t)))
         dl.facts {
             (list::fact(t.t("Credits", "Créditos"), sum(|day| day.credits)))
             (list::fact(t.t("Calls", "Llamadas"), sum(|day| day.calls)))
