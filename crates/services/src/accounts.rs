@@ -6,7 +6,7 @@ use std::sync::Arc;
 use offhook_domain::{
     AccountId, EmailAddress, EntryText, MemberRole, Plan, Timestamp, TransactionType,
 };
-use offhook_storage::{Account, Member, NewLedgerEntry, mint};
+use offhook_storage::{Account, AccountSettings, Member, NewLedgerEntry, mint};
 
 use crate::error::InputError;
 use crate::{Context, Result, Zone};
@@ -57,6 +57,15 @@ impl Accounts {
     /// Lists every account, oldest first.
     pub async fn list(&self) -> Result<Vec<Account>> {
         self.0.store.accounts().await
+    }
+
+    pub async fn settings(&self, id: AccountId) -> Result<AccountSettings> {
+        self.0.store.account_settings(id).await
+    }
+
+    /// Sets whether the shape of refused requests is kept for a week.
+    pub async fn set_keeps_error_bodies(&self, id: AccountId, keeps: bool) -> Result<()> {
+        self.0.store.set_keeps_error_bodies(id, keeps).await
     }
 
     /// Sets the zone in which an account's times are shown.

@@ -126,7 +126,7 @@ pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
 pub(crate) use providers::Providers;
 pub use recordings::{KeepError, Recording, RecordingKeeper};
 pub use refusal::{Refusal, Remedy, VersionField};
-pub use request_logs::{Logged, RequestLogs};
+pub use request_logs::{Logged, RequestLogs, Told};
 pub use restored::{Held, Restored};
 pub use retention::Retention;
 pub(crate) use runner::Runner;

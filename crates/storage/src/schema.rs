@@ -46,6 +46,7 @@ tables! {
     account_settings (account_id) {
         account_id -> sql::Uuid,
         time_zone -> Text,
+        keeps_error_bodies -> Bool,
     }
 
     members (id) {
@@ -473,6 +474,20 @@ tables! {
         resource_id -> Nullable<sql::Uuid>,
     }
 
+    request_log_faults (account_id, created_at, id) {
+        account_id -> sql::Uuid,
+        created_at -> sql::Instant,
+        id -> sql::Uuid,
+        message -> Text,
+    }
+
+    request_log_bodies (account_id, created_at, id) {
+        account_id -> sql::Uuid,
+        created_at -> sql::Instant,
+        id -> sql::Uuid,
+        body -> Text,
+    }
+
     legacy_agents (agent_id) {
         agent_id -> sql::Uuid,
         account_id -> sql::Uuid,
@@ -848,5 +863,6 @@ allow_tables_to_appear_in_same_query! {
     knowledge_documents, knowledge_embedded, knowledge_passages, knowledge_pins, knowledge_postings
 }
 allow_tables_to_appear_in_same_query! { open_streams, nodes }
+allow_tables_to_appear_in_same_query! { request_log_bodies, request_log_faults }
 allow_tables_to_appear_in_same_query! { whatsapp_received, whatsapp_threads }
 allow_tables_to_appear_in_same_query! { widgets, widget_origins }

@@ -2,6 +2,7 @@
 
 mod audit;
 mod credentials;
+mod error_bodies;
 mod time_zone;
 
 use maud::{Markup, html};
@@ -20,6 +21,7 @@ const SECTION: Section = Section::Settings;
 pub(super) fn routes() -> Vec<Page> {
     vec![
         Page::at("/settings").get(account),
+        Page::at("/settings/error-bodies").post(error_bodies::set),
         Page::at("/settings/time-zone").post(time_zone::set),
         Page::at("/settings/audit").get(audit::log),
         Page::at("/settings/credentials")
@@ -40,6 +42,8 @@ async fn account(visit: Visit<Viewer>) -> Answer {
         (facts(&visit))
         @if visit.may(MemberRole::Admin) {
             (time_zone::form_of(&visit, None))
+            h2 { (t.t("Request log", "Registro de solicitudes")) }
+            (error_bodies::form_of(&visit).await?)
         }
         h2 { (t.t("Included in your plan", "Incluido en tu plan")) }
         (grants(&visit.caller().terms, t))

@@ -3,6 +3,17 @@
 use crate::prelude::*;
 
 impl Store {
+    pub fn account_settings(&self, account: AccountId) -> Answer<'_, AccountSettings> {
+        read!(self, |conn| {
+            let found: Option<AccountSettings> = account_settings::table
+                .find(V(account))
+                .select(AccountSettings::as_select())
+                .found(conn)
+                .await?;
+            Ok(found.unwrap_or_default())
+        })
+    }
+
     /// Sets the time zone in which an account's times are shown.
     pub fn set_time_zone(&self, account: AccountId, zone: String) -> Answer<'_, ()> {
         keep!(self, |conn| {
@@ -11,6 +22,24 @@ impl Store {
                 .on_conflict(account_settings::account_id)
                 .do_update()
                 .set(row! { account_settings: time_zone = zone })
+                .run(conn)
+                .await
+        })
+    }
+
+    /// Sets whether the shape of refused requests is kept; what was kept is deleted otherwise.
+    pub fn set_keeps_error_bodies(&self, account: AccountId, keeps: bool) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            if !keeps {
+                let kept =
+                    request_log_bodies::table.filter(request_log_bodies::account_id.eq(V(account)));
+                delete(conn, kept).await?;
+            }
+            diesel::insert_into(account_settings::table)
+                .values(row! { account_settings: account_id = account, keeps_error_bodies = keeps })
+                .on_conflict(account_settings::account_id)
+                .do_update()
+                .set(row! { account_settings: keeps_error_bodies = keeps })
                 .run(conn)
                 .await
         })

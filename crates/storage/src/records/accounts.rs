@@ -13,6 +13,25 @@ pub struct Account {
     pub created_at: Timestamp,
 }
 
+/// What an account has set for itself.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = account_settings)]
+pub struct AccountSettings {
+    /// The IANA name of the zone in which its times are shown.
+    pub time_zone: String,
+    /// Whether the shape of refused requests' bodies is kept.
+    pub keeps_error_bodies: bool,
+}
+
+impl Default for AccountSettings {
+    fn default() -> Self {
+        Self {
+            time_zone: "UTC".to_owned(),
+            keeps_error_bodies: false,
+        }
+    }
+}
+
 /// An API key, without its token.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = api_keys)]

@@ -160,6 +160,10 @@ fn verb_name(verb: &str, lang: Lang) -> Option<&'static str> {
         "rotate_secret" => lang.t("secret rotated", "se rotó su secreto"),
         "set" => lang.t("set", "se configuró"),
         "status" => lang.t("status changed", "cambió su estado"),
+        "error_bodies" => lang.t(
+            "log of refused requests changed",
+            "cambió su registro de rechazos",
+        ),
         "time_zone" => lang.t("time zone changed", "cambió su zona horaria"),
         "test" => lang.t("test event sent", "se envió un evento de prueba"),
         "withdraw" => lang.t("invitation withdrawn", "se retiró la invitación"),
