@@ -4,12 +4,27 @@ use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::{
-    AccountId, EmailAddress, EntryText, MemberRole, Plan, Timestamp, TransactionType,
+    AccountId, Credits, EmailAddress, EntryText, MemberRole, Plan, Timestamp, TransactionType,
 };
-use offhook_storage::{Account, AccountSettings, Member, NewLedgerEntry, mint};
+use offhook_storage::{Account, AccountSettings, Buyer, Member, NewLedgerEntry, StoreError, mint};
 
 use crate::error::InputError;
 use crate::{Context, Result, Zone};
+
+/// The longest line of a buyer, in characters, and the most lines of an address: what an invoice has room for.
+pub const BUYER_CHARS: usize = 120;
+pub const BUYER_LINES: usize = 4;
+
+/// Why a buyer is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum BuyerFault {
+    #[error("a line must have at most {BUYER_CHARS} characters, none of them a control character")]
+    Line,
+    #[error("an address has at most {BUYER_LINES} lines of {BUYER_CHARS} characters each")]
+    Address,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
 
 #[derive(Clone)]
 pub struct Accounts(pub(crate) Arc<Context>);
@@ -61,6 +76,24 @@ impl Accounts {
 
     pub async fn settings(&self, id: AccountId) -> Result<AccountSettings> {
         self.0.store.account_settings(id).await
+    }
+
+    /// Sets to whom the account's invoices are made out.
+    pub async fn set_buyer(&self, id: AccountId, buyer: Buyer) -> Result<(), BuyerFault> {
+        let is_plain =
+            |text: &str| text.chars().count() <= BUYER_CHARS && !text.contains(char::is_control);
+        if buyer.address.lines().count() > BUYER_LINES || !buyer.address.lines().all(is_plain) {
+            return Err(BuyerFault::Address);
+        }
+        if !is_plain(&buyer.name) || !is_plain(&buyer.tax_id) {
+            return Err(BuyerFault::Line);
+        }
+        Ok(self.0.store.set_buyer(id, buyer).await?)
+    }
+
+    /// Sets from how many credits in a month on members are warned.
+    pub async fn set_alert_credits(&self, id: AccountId, credits: Option<Credits>) -> Result<()> {
+        self.0.store.set_alert_credits(id, credits).await
     }
 
     /// Sets whether the shape of refused requests is kept for a week.

@@ -82,12 +82,12 @@ pub mod bodies {
     pub use crate::widgets::SetWidget;
 }
 
-pub use accounts::Accounts;
+pub use accounts::{Accounts, BUYER_CHARS, BUYER_LINES, BuyerFault};
 pub use agents::{AgentVersionView, AgentView, Agents};
 pub use analyses::{Analyses, AnalysisSchemaView};
 pub use assembly::{Services, ServicesConfig};
 pub use batches::{BatchBody, Batches, CsvRows, PrintBatch, RECIPIENTS_AT_MOST};
-pub use billing::{Billing, USAGE_DAYS};
+pub use billing::{Billing, MonthSoFar, Seller, USAGE_DAYS};
 pub use caller::Caller;
 pub use calls::{CallSettings, Calls, Looks, PlaceCall};
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice, price, priced};

@@ -47,6 +47,10 @@ tables! {
         account_id -> sql::Uuid,
         time_zone -> Text,
         keeps_error_bodies -> Bool,
+        alert_credits -> Nullable<BigInt>,
+        invoice_name -> Text,
+        invoice_address -> Text,
+        invoice_tax_id -> Text,
     }
 
     members (id) {

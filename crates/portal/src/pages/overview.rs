@@ -9,6 +9,7 @@ use offhook_services::store::{AgentFilter, ConversationFilter};
 
 use self::figures::Figures;
 use self::range::Range;
+use super::billing::month::alarm;
 use super::conversations;
 use crate::PATH;
 use crate::page::Page;
@@ -39,7 +40,9 @@ async fn show(visit: Visit<Viewer>) -> Answer {
     let (range, refused) = Range::of(&visit);
     let agents = AgentChoice::of(&visit, AgentFilter::default()).await?;
     let figures = Figures::read(&visit, &range).await?;
+    let month = visit.services().billing().month(visit.account()).await?;
     let body = html! {
+        (alarm(&month, lang))
         @if let Some(steps) = &steps { (steps) }
         @else {
             (form::refusal(refused))

@@ -137,6 +137,13 @@ async fn overview_of_periods(world: &World, viewer: &Browser, agent: &str) {
         let page = viewer.get(&format!("/?{query}")).await.assert(200);
         page.shows(&["role=\"alert\"", "at most 92 days apart", one]);
     }
+    // The call is on the bill, by its agent.
+    viewer
+        .sees(
+            "/billing",
+            &["By agent", "Sofia &lt;i&gt;", "Without a key"],
+        )
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -352,6 +352,51 @@ async fn billing_and_integrations_are_told_as_they_are() {
         "Off",
         "Usage, last 30 days",
     ]);
+    let ada = world.browser(MemberRole::Admin).await;
+    for wrong in ["0", "-5", "many"] {
+        ada.refused(
+            "/billing/alert",
+            &[("alert_credits", wrong)],
+            &["Write a whole number"],
+        )
+        .await;
+    }
+    ada.sends("/billing/alert", &[("alert_credits", "500")], "/billing")
+        .await;
+    let long = "x".repeat(121);
+    ada.refused(
+        "/billing/buyer",
+        &[("address", "1\n2\n3\n4\n5")],
+        &["at most 4 lines"],
+    )
+    .await;
+    ada.refused(
+        "/billing/buyer",
+        &[("name", &long)],
+        &["at most 120 characters"],
+    )
+    .await;
+    let buyer = [
+        ("name", "Acme S.A."),
+        ("address", "Reforma 1\r\nCDMX"),
+        ("tax_id", "ACM010101AAA"),
+    ];
+    ada.sends("/billing/buyer", &buyer, "/billing").await;
+    ada.sees(
+        "/billing",
+        &["value=\"Acme S.A.\"", "Reforma 1\nCDMX", "ACM010101AAA"],
+    )
+    .await;
+    ana.post("/billing/alert", &[("alert_credits", "1")])
+        .await
+        .assert(403);
+    let page = ana
+        .sees("/billing", &["This month (UTC)", "Forecast at this pace"])
+        .await;
+    assert!(
+        !page.body.contains("your alert is set to"),
+        "nothing is spent"
+    );
     ana.sees("/billing/ledger", &["Credit", "100,000"]).await;
     ana.sees("/billing/ledger?type=debit", &["No transactions"])
         .await;

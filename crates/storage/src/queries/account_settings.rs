@@ -44,4 +44,45 @@ impl Store {
                 .await
         })
     }
+
+    /// Sets from how many credits in a month on an account's members are warned.
+    pub fn set_alert_credits(
+        &self,
+        account: AccountId,
+        credits: Option<Credits>,
+    ) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            diesel::insert_into(account_settings::table)
+                .values(row! { account_settings: account_id = account, alert_credits = credits })
+                .on_conflict(account_settings::account_id)
+                .do_update()
+                .set(row! { account_settings: alert_credits = credits })
+                .run(conn)
+                .await
+        })
+    }
+
+    /// Sets to whom an account's invoices are made out.
+    pub fn set_buyer(&self, account: AccountId, buyer: Buyer) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            let set = || {
+                let Buyer {
+                    name,
+                    address,
+                    tax_id,
+                } = buyer.clone();
+                row! {
+                    account_settings: invoice_name = name, invoice_address = address,
+                    invoice_tax_id = tax_id
+                }
+            };
+            diesel::insert_into(account_settings::table)
+                .values((account_settings::account_id.eq(V(account)), set()))
+                .on_conflict(account_settings::account_id)
+                .do_update()
+                .set(set())
+                .run(conn)
+                .await
+        })
+    }
 }

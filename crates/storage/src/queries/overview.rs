@@ -60,6 +60,30 @@ impl Store {
         })
     }
 
+    /// What the ended conversations of a stretch have used, by agent and key. It reads as many rows as [`Store::quarters`].
+    pub fn usage_shares(
+        &self,
+        account: AccountId,
+        (since, until): (Timestamp, Timestamp),
+    ) -> Answer<'_, Vec<UsageShare>> {
+        let query = diesel::sql_query(
+            "SELECT agent_id, key_id, CAST(count(*) AS bigint) AS conversations, \
+               CAST(coalesce(sum(duration_seconds), 0) AS bigint) AS seconds, \
+               CAST(coalesce(sum(credits), 0) AS bigint) AS credits \
+             FROM conversations \
+             WHERE account_id = $1 AND started_at >= $2 AND started_at < $3 AND ended_at IS NOT NULL \
+             GROUP BY agent_id, key_id",
+        );
+        read!(self, |conn| {
+            Ok(query
+                .bind::<sql::Uuid, _>(V(account))
+                .bind::<sql::Instant, _>(V(since))
+                .bind::<sql::Instant, _>(V(until))
+                .load(conn)
+                .await?)
+        })
+    }
+
     /// Why calls of a stretch failed, and how many for each reason. It reads the failed ones alone.
     pub fn failures(
         &self,

@@ -21,6 +21,23 @@ pub struct AccountSettings {
     pub time_zone: String,
     /// Whether the shape of refused requests' bodies is kept.
     pub keeps_error_bodies: bool,
+    /// From how many credits in a UTC month on its members are warned.
+    pub alert_credits: Option<Credits>,
+    #[diesel(embed)]
+    pub buyer: Buyer,
+}
+
+/// To whom an account's invoices are made out. Each may be empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = account_settings)]
+pub struct Buyer {
+    #[diesel(column_name = invoice_name)]
+    pub name: String,
+    /// Its lines.
+    #[diesel(column_name = invoice_address)]
+    pub address: String,
+    #[diesel(column_name = invoice_tax_id)]
+    pub tax_id: String,
 }
 
 impl Default for AccountSettings {
@@ -28,6 +45,8 @@ impl Default for AccountSettings {
         Self {
             time_zone: "UTC".to_owned(),
             keeps_error_bodies: false,
+            alert_credits: None,
+            buyer: Buyer::default(),
         }
     }
 }

@@ -65,6 +65,22 @@ impl Quarter {
     }
 }
 
+/// What one agent's conversations by one key have used in a stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, QueryableByName)]
+pub struct UsageShare {
+    #[diesel(sql_type = sql::Uuid)]
+    pub agent_id: AgentId,
+    /// The key that placed them; `None` for those that no key did.
+    #[diesel(sql_type = Nullable<sql::Uuid>)]
+    pub key_id: Option<KeyId>,
+    #[diesel(sql_type = BigInt)]
+    pub conversations: i64,
+    #[diesel(sql_type = BigInt)]
+    pub seconds: i64,
+    #[diesel(sql_type = BigInt)]
+    pub credits: Credits,
+}
+
 /// How long the customer of one call waited for the agent's replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLatency {

@@ -70,7 +70,13 @@ contract! {
         assert_eq!(counted(None, quarter, quarter + 1).await, (vec![(1, 1, 0)], cancelled(1)));
         let none = (vec![], vec![]);
         assert_eq!(counted(Some(mint(T0)), 0, 2 * quarter).await, none);
+        let used = store.usage_shares(shop.account, (T0, after(9_999))).await.unwrap();
+        let conversations: i64 = used.iter().map(|share| share.conversations).sum();
+        let credits: i64 = used.iter().map(|share| share.credits).sum();
+        assert!(used.iter().all(|share| share.agent_id == shop.agent), "{used:?}");
+        assert_eq!((conversations, credits), (4, 7));
         let other = Shop::new(&store).await;
+        assert_eq!(store.usage_shares(other.account, (T0, after(9_999))).await.unwrap(), []);
         let whole = Stretch { agent: None, since: T0, until: after(9_999) };
         assert_eq!(store.quarters(other.account, whole).await.unwrap(), []);
         assert_eq!(store.failures(other.account, whole).await.unwrap(), []);

@@ -128,8 +128,10 @@ fn object_name(object: &str, lang: Lang) -> Option<&'static str> {
 fn verb_name(verb: &str, lang: Lang) -> Option<&'static str> {
     Some(match verb {
         "add" => lang.t("added", "se agregó"),
+        "alert" => lang.t("billing alert changed", "cambió su alerta de facturación"),
         "archive" => lang.t("archived", "se archivó"),
         "begin" => lang.t("started", "se inició"),
+        "buyer" => lang.t("billing address changed", "cambió sus datos de facturación"),
         "cancel" => lang.t("canceled", "se canceló"),
         "change" | "update" => lang.t("changed", "se cambió"),
         "connect" => lang.t("connected", "se conectó"),
