@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, EventId, Plan};
-use offhook_storage::{Account, Actor, AuditEntry, Member};
+use offhook_storage::{Account, Actor, AuditEntry, AuditFilter, Member};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
@@ -120,10 +120,11 @@ impl People {
     pub async fn audit(
         &self,
         account: AccountId,
+        filter: AuditFilter,
         page: PageRequest<EventId>,
     ) -> Result<Page<AuditEntry>> {
         let store = &self.ctx.store;
-        page.read(|after, limit| store.audit(account, after, limit))
+        page.read(|after, limit| store.audit(account, filter, after, limit))
             .await
     }
 

@@ -556,6 +556,17 @@ async fn the_audit_log_tells_who_changed_what_and_nothing_of_other_accounts() {
     for hidden in [token.as_str(), secret.as_str(), SCRIPT] {
         assert!(!log.body.contains(hidden), "{hidden}");
     }
+    // The endpoint by its URL, with a link, and only what was asked for.
+    let linked = format!("<a href=\"/portal{path}\">{URL}</a>");
+    let log = ana.sees("/settings/audit?what=webhook", &[&linked]).await;
+    assert!(!log.body.contains("key.create"));
+    let log = ana.sees("/settings/audit?who=cli", &["member.add"]).await;
+    assert!(!log.body.contains("key.create") && !log.body.contains("webhook.create"));
+    ana.sees(
+        "/settings/audit?who=cli&what=webhook",
+        &["No matching changes"],
+    )
+    .await;
     let eve = world.stranger().await;
     let log = eve.get("/settings/audit").await.assert(200);
     assert!(!log.body.contains(path.trim_start_matches("/webhooks/")));

@@ -109,6 +109,15 @@ pub enum JoinsWith {
     Known(Timestamp),
 }
 
+/// Which lines of the audit log are shown.
+#[derive(Debug, Clone, Default)]
+pub struct AuditFilter {
+    /// Only those of this actor.
+    pub actor: Option<String>,
+    /// Only this action, such as `key.create`, or all on one kind of thing, such as `key`.
+    pub action: Option<String>,
+}
+
 /// A line of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = audit_log)]
