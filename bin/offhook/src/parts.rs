@@ -163,6 +163,10 @@ pub(crate) async fn services(
         .map(|(toolkit, settings)| application(toolkit, settings))
         .collect();
     let services = services.with_applications(applications.context("section `integrations`")?);
+    let services = match settings.seller.clone() {
+        Some(seller) => services.with_seller(seller),
+        None => services,
+    };
     Ok(match &settings.embeddings {
         Some(settings) => services.with_embeddings(embeddings(settings)?),
         None => services,

@@ -33,6 +33,7 @@ use offhook_providers::{
     ApplicationSettings, EmbeddingsSettings, ProviderSettings, SpeechProvider,
     VoiceLibrarySettings, WhatsAppSettings,
 };
+use offhook_services::Seller;
 use offhook_twilio::TwilioSettings;
 
 pub(crate) use objects::ObjectsSettings;
@@ -121,6 +122,8 @@ pub(crate) struct Settings {
     pub(crate) whatsapp: Option<WhatsAppSettings>,
     /// `integrations`: the applications that accounts can connect, by their toolkit.
     pub(crate) integrations: BTreeMap<&'static str, ApplicationSettings>,
+    /// `invoices`: who makes them out, if that is named.
+    pub(crate) seller: Option<Seller>,
     /// `knowledge.embeddings`: by what documents are also found by their meaning.
     pub(crate) embeddings: Option<EmbeddingsSettings>,
     /// `metrics.listen`: where the figures of the process are served; `None`: nowhere.

@@ -5,6 +5,7 @@ pub(crate) mod cors;
 pub(crate) mod exchange;
 pub(crate) mod limits;
 pub(crate) mod log_budget;
+mod log_fault;
 mod log_path;
 pub(crate) mod paths;
 mod response;

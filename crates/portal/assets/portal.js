@@ -1,17 +1,21 @@
-// What the pages do beyond links and forms. Without it everything still works: times are UTC then.
+// What the pages do beyond links and forms. Without it everything still works.
 "use strict";
 (() => {
   const lang = document.documentElement.lang || "en";
-  const local = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "short" });
-  const exact = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "long" });
+  const formats = new Map();
+  const format = (timeStyle, timeZone) => {
+    const key = `${timeStyle} ${timeZone}`;
+    if (!formats.has(key)) formats.set(key, new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle, timeZone }));
+    return formats.get(key);
+  };
 
   const dress = (root) => {
     for (const speeds of root.querySelectorAll(".speeds[hidden]")) speeds.hidden = false;
     for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
       const at = new Date(time.dateTime);
       if (Number.isNaN(at.getTime())) continue;
-      time.title = exact.format(at);
-      time.textContent = local.format(at);
+      time.title = format("long", time.dataset.zone).format(at);
+      time.textContent = format("short", time.dataset.zone).format(at);
     }
   };
 

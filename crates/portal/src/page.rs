@@ -9,6 +9,7 @@ use actix_web::{HttpRequest, HttpResponse, Route, guard};
 use offhook_services::store::StoreError;
 use tracing::Instrument as _;
 
+use crate::parts::words::in_a_zone;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::{Frame, Section, error_page};
 use crate::visit::{Guest, Needs, Post, Upload, Visit, looking, portal_of};
@@ -160,7 +161,7 @@ where
     let Some(portal) = portal_of(&req) else {
         return HttpResponse::NotFound().finish();
     };
-    match handler(portal.clone(), req.clone()).await {
+    match in_a_zone(handler(portal.clone(), req.clone())).await {
         Ok(answer) => answer,
         Err(Trouble::SignedOut { typed }) => {
             signed_out::instead(&Guest::new(portal, req), typed).await
@@ -180,7 +181,7 @@ pub(crate) async fn to_its_end(
         clippy::disallowed_methods,
         reason = "a handler holds its request, which is not Send; workers wait for running changes before they stop"
     )]
-    let work = rt::spawn(portal.deeds.track_future(work.in_current_span()));
+    let work = rt::spawn(portal.deeds.track_future(in_a_zone(work).in_current_span()));
     match work.await {
         Ok(answer) => answer,
         Err(error) if error.is_panic() => resume_unwind(error.into_panic()),

@@ -19,12 +19,13 @@ use actix_web::{HttpRequest, HttpResponse};
 use maud::Markup;
 use offhook_domain::{AccountId, MemberRole, RequestId, Timestamp};
 use offhook_services::store::mint;
-use offhook_services::{Caller, PageRequest, Person, Services};
+use offhook_services::{Caller, PageRequest, Person, Services, Zone};
 use url::{Host, Url};
 use uuid::Uuid;
 
 use crate::fields::Fields;
 use crate::lang::Lang;
+use crate::parts::words::show_in;
 use crate::theme::Theme;
 use crate::trouble::{Answer, Earlier, Result, Trouble, Typed};
 use crate::{Portal, PortalConfig};
@@ -220,6 +221,7 @@ impl Visitor {
         let Some(person) = person else {
             return Ok(None);
         };
+        show_in(&person.zone);
         let lang = Lang::of(&req);
         let query = Fields::parse(req.query_string().as_bytes());
         Ok(Some(Self {
@@ -272,6 +274,11 @@ impl Visitor {
     /// The present.
     pub(crate) fn now(&self) -> Timestamp {
         self.portal.services.clock().now()
+    }
+
+    /// The zone in which the account reads times.
+    pub(crate) const fn zone(&self) -> &Zone {
+        &self.person.zone
     }
 
     /// An id for use cases that need a request's id.

@@ -4,12 +4,27 @@ use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::{
-    AccountId, EmailAddress, EntryText, MemberRole, Plan, Timestamp, TransactionType,
+    AccountId, Credits, EmailAddress, EntryText, MemberRole, Plan, Timestamp, TransactionType,
 };
-use offhook_storage::{Account, Member, NewLedgerEntry, mint};
+use offhook_storage::{Account, AccountSettings, Buyer, Member, NewLedgerEntry, StoreError, mint};
 
 use crate::error::InputError;
-use crate::{Context, Result};
+use crate::{Context, Result, Zone};
+
+/// The longest line of a buyer, in characters, and the most lines of an address: what an invoice has room for.
+pub const BUYER_CHARS: usize = 120;
+pub const BUYER_LINES: usize = 4;
+
+/// Why a buyer is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum BuyerFault {
+    #[error("a line must have at most {BUYER_CHARS} characters, none of them a control character")]
+    Line,
+    #[error("an address has at most {BUYER_LINES} lines of {BUYER_CHARS} characters each")]
+    Address,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
 
 #[derive(Clone)]
 pub struct Accounts(pub(crate) Arc<Context>);
@@ -57,6 +72,38 @@ impl Accounts {
     /// Lists every account, oldest first.
     pub async fn list(&self) -> Result<Vec<Account>> {
         self.0.store.accounts().await
+    }
+
+    pub async fn settings(&self, id: AccountId) -> Result<AccountSettings> {
+        self.0.store.account_settings(id).await
+    }
+
+    /// Sets to whom the account's invoices are made out.
+    pub async fn set_buyer(&self, id: AccountId, buyer: Buyer) -> Result<(), BuyerFault> {
+        let is_plain =
+            |text: &str| text.chars().count() <= BUYER_CHARS && !text.contains(char::is_control);
+        if buyer.address.lines().count() > BUYER_LINES || !buyer.address.lines().all(is_plain) {
+            return Err(BuyerFault::Address);
+        }
+        if !is_plain(&buyer.name) || !is_plain(&buyer.tax_id) {
+            return Err(BuyerFault::Line);
+        }
+        Ok(self.0.store.set_buyer(id, buyer).await?)
+    }
+
+    /// Sets from how many credits in a month on members are warned.
+    pub async fn set_alert_credits(&self, id: AccountId, credits: Option<Credits>) -> Result<()> {
+        self.0.store.set_alert_credits(id, credits).await
+    }
+
+    /// Sets whether the shape of refused requests is kept for a week.
+    pub async fn set_keeps_error_bodies(&self, id: AccountId, keeps: bool) -> Result<()> {
+        self.0.store.set_keeps_error_bodies(id, keeps).await
+    }
+
+    /// Sets the zone in which an account's times are shown.
+    pub async fn set_time_zone(&self, id: AccountId, zone: &Zone) -> Result<()> {
+        self.0.store.set_time_zone(id, zone.name().to_owned()).await
     }
 
     pub async fn find(&self, id: AccountId) -> Result<Option<Account>> {

@@ -25,8 +25,8 @@ use crate::{
     Accounts, Agents, Analyses, Batches, Billing, CallSettings, Calls, Catalog, CatalogError,
     Chats, Context, Conversations, Credentials, DocumentWorker, Health, Inbound, Integrations,
     Keys, Knowledge, Legacy, Live, Network, Numbers, Overview, People, PlanChanges, Providers,
-    RecordingKeeper, RequestLogs, Restored, Retention, Runner, Talks, Team, ToolShelf, Trials,
-    UploadCollector, Voices, Wakes, Webhooks, WhatsApp, Widgets, chats, knowledge, legacy,
+    RecordingKeeper, RequestLogs, Restored, Retention, Runner, Seller, Talks, Team, ToolShelf,
+    Trials, UploadCollector, Voices, Wakes, Webhooks, WhatsApp, Widgets, chats, knowledge, legacy,
 };
 
 /// What the use cases need.
@@ -102,7 +102,7 @@ use_cases! {
     keys: Keys = Keys::new(ctx.clone()),
     agents: Agents = Agents::new(ctx.clone(), providers.clone(), voices.clone()),
     analyses: Analyses = Analyses(ctx.clone()),
-    billing: Billing = Billing(ctx.clone()),
+    billing: Billing = Billing(ctx.clone(), Arc::default()),
     calls: Calls = Calls { ctx: ctx.clone(), live: live.clone(), providers: providers.clone() },
     batches: Batches = Batches(ctx.clone(), providers.clone()),
     /// Text conversations.
@@ -212,6 +212,13 @@ impl Services {
     pub fn with_voice_libraries(mut self, libraries: Vec<Arc<dyn VoiceLibrary>>) -> Self {
         self.voices = self.voices.with_libraries(libraries);
         self.agents.voices = self.voices.clone();
+        self
+    }
+
+    /// Sets who makes out the invoices.
+    #[must_use]
+    pub fn with_seller(mut self, seller: Seller) -> Self {
+        self.billing.1 = Arc::new(Some(seller));
         self
     }
 

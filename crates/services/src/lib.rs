@@ -68,6 +68,7 @@ mod webhooks;
 mod whatsapp;
 mod widgets;
 mod workers;
+mod zones;
 
 /// The bodies of requests, as they are defined beside their use cases.
 pub mod bodies {
@@ -82,12 +83,12 @@ pub mod bodies {
     pub use crate::widgets::SetWidget;
 }
 
-pub use accounts::Accounts;
+pub use accounts::{Accounts, BUYER_CHARS, BUYER_LINES, BuyerFault};
 pub use agents::{AgentTexts, AgentVersionView, AgentView, Agents, OfferedProvider};
 pub use analyses::{Analyses, AnalysisSchemaView};
 pub use assembly::{Services, ServicesConfig};
 pub use batches::{BatchBody, Batches, CsvRows, PrintBatch, RECIPIENTS_AT_MOST};
-pub use billing::{Billing, USAGE_DAYS};
+pub use billing::{Billing, MonthSoFar, Seller, USAGE_DAYS};
 pub use caller::Caller;
 pub use calls::{CallSettings, Calls, Looks, PlaceCall};
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice, price, priced};
@@ -117,7 +118,7 @@ pub use offhook_engine::ports::waiting::{NotAnswered, WaitingLine};
 pub use offhook_engine::{Turn as SpokenTurn, TurnLatency, TurnRole, ports::Passage};
 pub use offhook_objects as objects;
 pub use offhook_storage as store;
-pub use overview::{LastDay, Overview};
+pub use overview::{Overview, REPLY_STEPS, Totals, Waits};
 pub use page::{Page, PageRequest};
 pub use people::{
     BeginError, ChangePasswordError, InvitationFor, JoinError, Link, LinkError, LinkFor,
@@ -127,7 +128,7 @@ pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
 pub(crate) use providers::Providers;
 pub use recordings::{KeepError, Recording, RecordingKeeper, Waveform};
 pub use refusal::{Refusal, Remedy, VersionField};
-pub use request_logs::{Logged, RequestLogs};
+pub use request_logs::{Logged, RequestLogs, Told};
 pub use restored::{Held, Restored};
 pub use retention::Retention;
 pub(crate) use runner::Runner;
@@ -142,6 +143,7 @@ pub use voices::{ListedVoice, SyncOutcome, VoiceFilter, VoicePlace, VoiceSyncErr
 pub use webhooks::{Registered, Webhooks, event_example};
 pub use whatsapp::{WhatsApp, WhatsAppError, WhatsAppText};
 pub use widgets::Widgets;
+pub use zones::Zone;
 
 /// The result of a use case that fails only if the store does.
 type Result<T, E = store::StoreError> = std::result::Result<T, E>;

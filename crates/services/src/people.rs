@@ -13,12 +13,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, EventId, Plan};
-use offhook_storage::{Account, Actor, AuditEntry, Member};
+use offhook_storage::{Account, Actor, AuditEntry, AuditFilter, Member};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::retry::retried;
-use crate::{Caller, Context, Page, PageRequest, Result};
+use crate::{Caller, Context, Page, PageRequest, Result, Zone};
 
 pub(crate) use sessions::delete_ended;
 
@@ -57,6 +57,8 @@ pub struct Person {
     pub member: Member,
     /// The id and name of every account of the user, the one joined first at the front.
     pub accounts: Vec<(AccountId, String)>,
+    /// The zone in which the account reads times.
+    pub zone: Zone,
     /// The digest of the session's token.
     pub(crate) session: [u8; 32],
 }
@@ -118,10 +120,11 @@ impl People {
     pub async fn audit(
         &self,
         account: AccountId,
+        filter: AuditFilter,
         page: PageRequest<EventId>,
     ) -> Result<Page<AuditEntry>> {
         let store = &self.ctx.store;
-        page.read(|after, limit| store.audit(account, after, limit))
+        page.read(|after, limit| store.audit(account, filter, after, limit))
             .await
     }
 

@@ -11,7 +11,7 @@ use offhook_domain::{
     AccountId, ConversationId, KeyId, LogEntryId, RequestId, Resource, Timestamp,
 };
 use offhook_metrics::metrics;
-use offhook_storage::{LogEntry, LogFilter, StoreError, mint};
+use offhook_storage::{LogEntry, LogFault, LogFilter, StoreError, mint};
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -40,6 +40,9 @@ const REQUESTS_TAKE: Duration = Duration::from_secs(60);
 /// How long entries are kept.
 pub(crate) const KEPT: Duration = Duration::from_secs(30 * 86_400);
 
+/// How long the shape of a refused request's body is kept.
+pub(crate) const BODIES_KEPT: Duration = Duration::from_secs(7 * 86_400);
+
 /// An authenticated request and its response, as the REST adapter sees them.
 #[derive(Debug)]
 pub struct Logged {
@@ -63,6 +66,16 @@ pub struct Logged {
     pub at: Timestamp,
     /// The resource that it created or concerned.
     pub about: Option<Resource>,
+    pub told: Option<Told>,
+}
+
+/// What a refused request was told.
+#[derive(Debug)]
+pub struct Told {
+    /// The message of the response, without anything that the client wrote.
+    pub message: String,
+    /// The shape of the request's body: types and lengths. It is kept for accounts that have asked for it.
+    pub body: Option<String>,
 }
 
 #[derive(Clone)]
@@ -76,6 +89,7 @@ pub struct RequestLogs {
 /// The entries to write: the batch whose writing failed, and those that came since.
 struct Waiting {
     batch: Vec<LogEntry>,
+    faults: Vec<LogFault>,
     receiver: mpsc::Receiver<Logged>,
 }
 
@@ -85,6 +99,7 @@ impl RequestLogs {
         let (sender, receiver) = mpsc::channel(BUFFER);
         let waiting = Waiting {
             batch: Vec::new(),
+            faults: Vec::new(),
             receiver,
         };
         Self {
@@ -157,10 +172,19 @@ impl RequestLogs {
 
     /// Writes one batch; `true` if another may wait.
     async fn write_batch(&self, waiting: &mut Waiting) -> Result<bool> {
-        let Waiting { batch, receiver } = waiting;
+        let Waiting {
+            batch,
+            faults,
+            receiver,
+        } = waiting;
         while batch.len() < BATCH {
             match receiver.try_recv() {
-                Ok(logged) => batch.push(entry(logged)),
+                Ok(mut logged) => {
+                    let told = logged.told.take();
+                    let entry = entry(logged);
+                    faults.extend(told.map(|told| fault(&entry, told)));
+                    batch.push(entry);
+                }
                 Err(_) => break,
             }
         }
@@ -168,6 +192,10 @@ impl RequestLogs {
             return Ok(false);
         }
         self.ctx.store.add_log_entries(batch.clone()).await?;
+        if !faults.is_empty() {
+            self.ctx.store.add_log_faults(faults.clone()).await?;
+            faults.clear();
+        }
         let full = batch.len() == BATCH;
         batch.clear();
         Ok(full)
@@ -185,6 +213,12 @@ impl RequestLogs {
         let store = &self.ctx.store;
         page.read(|after, limit| store.log_entries(account, filter, after, limit))
             .await
+    }
+
+    /// What the request of an entry was told; `None` if it was not refused.
+    pub async fn fault(&self, entry: &LogEntry) -> Result<Option<LogFault>> {
+        let key = (entry.created_at, entry.id);
+        self.ctx.store.log_fault(entry.account_id, key).await
     }
 
     /// The account's requests as they are written down, behind the entry `after`.
@@ -220,6 +254,16 @@ impl RequestLogs {
         let kept_since = self.ctx.clock.now().minus(KEPT);
         let found = self.ctx.store.placing_request(account, conversation);
         Ok(found.await?.filter(|entry| entry.created_at >= kept_since))
+    }
+}
+
+fn fault(entry: &LogEntry, told: Told) -> LogFault {
+    LogFault {
+        account_id: entry.account_id,
+        created_at: entry.created_at,
+        id: entry.id,
+        message: told.message,
+        body: told.body,
     }
 }
 

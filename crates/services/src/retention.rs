@@ -118,7 +118,10 @@ impl Retention {
         let store = &self.0.store;
         let mut left = 0;
         for (account, noted) in store.retention_windows().await? {
-            let logs_before = self.0.clock.now().minus(request_logs::KEPT);
+            let now = self.0.clock.now();
+            let bodies_before = now.minus(request_logs::BODIES_KEPT);
+            store.purge_log_bodies(account.id, bodies_before).await?;
+            let logs_before = now.minus(request_logs::KEPT);
             loop {
                 let gone = store
                     .purge_log_entries(account.id, logs_before, LOG_BATCH)

@@ -19,7 +19,7 @@ use offhook_egress::{Policy, TargetUrl};
 use offhook_signing::SigningSecret;
 use offhook_storage::{
     AccountEvent, BODIES_KEPT, Delivery, DeliveryFilter, DeliveryStory, Endpoint, EndpointChange,
-    EndpointStatus, EndpointView, Recovered, Resent, StoreError, mint,
+    EndpointStatus, EndpointView, Recovered, Resent, SigningNow, StoreError, mint,
 };
 use ring::rand::SystemRandom;
 use tokio::time::timeout;
@@ -288,6 +288,12 @@ impl Webhooks {
             view,
             secret: secret.expose().to_owned(),
         })
+    }
+
+    /// The secrets that sign an endpoint's deliveries now, the current one first.
+    pub async fn signing_now(&self, account: AccountId, id: EndpointId) -> Result<Vec<SigningNow>> {
+        let now = self.ctx.clock.now();
+        Ok(self.ctx.store.signing_now(account, id, now).await?)
     }
 
     /// Sends a test event to an endpoint: `{type?}`, by default `call.completed`.

@@ -50,6 +50,16 @@ tables! {
         created_at -> sql::Instant,
     }
 
+    account_settings (account_id) {
+        account_id -> sql::Uuid,
+        time_zone -> Text,
+        keeps_error_bodies -> Bool,
+        alert_credits -> Nullable<BigInt>,
+        invoice_name -> Text,
+        invoice_address -> Text,
+        invoice_tax_id -> Text,
+    }
+
     members (id) {
         id -> sql::Uuid,
         account_id -> sql::Uuid,
@@ -479,6 +489,20 @@ tables! {
         resource_id -> Nullable<sql::Uuid>,
     }
 
+    request_log_faults (account_id, created_at, id) {
+        account_id -> sql::Uuid,
+        created_at -> sql::Instant,
+        id -> sql::Uuid,
+        message -> Text,
+    }
+
+    request_log_bodies (account_id, created_at, id) {
+        account_id -> sql::Uuid,
+        created_at -> sql::Instant,
+        id -> sql::Uuid,
+        body -> Text,
+    }
+
     legacy_agents (agent_id) {
         agent_id -> sql::Uuid,
         account_id -> sql::Uuid,
@@ -745,6 +769,13 @@ tables! {
         seen_at -> sql::Instant,
     }
 
+    portal_shown_once (session_digest, id) {
+        session_digest -> Binary,
+        id -> sql::Uuid,
+        sealed -> Binary,
+        expires_at -> sql::Instant,
+    }
+
     sign_in_links (digest) {
         digest -> Binary,
         email -> sql::Word,
@@ -861,10 +892,11 @@ allow_tables_to_appear_in_same_query! { accounts, agents, agent_versions, legacy
 allow_tables_to_appear_in_same_query! { agents, agent_version_tools }
 allow_tables_to_appear_in_same_query! { agents, conversations, conversation_analyses, conversation_moments }
 allow_tables_to_appear_in_same_query! { agents, knowledge_pins }
-allow_tables_to_appear_in_same_query! { attempts, deliveries, events, webhook_endpoints }
+allow_tables_to_appear_in_same_query! { attempts, deliveries, events, webhook_endpoints, webhook_secrets }
 allow_tables_to_appear_in_same_query! {
     knowledge_documents, knowledge_embedded, knowledge_passages, knowledge_pins, knowledge_postings
 }
 allow_tables_to_appear_in_same_query! { open_streams, nodes }
+allow_tables_to_appear_in_same_query! { request_log_bodies, request_log_faults }
 allow_tables_to_appear_in_same_query! { whatsapp_received, whatsapp_threads }
 allow_tables_to_appear_in_same_query! { widgets, widget_origins }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use offhook_domain::{Plan, PlanTerms, Plans, VoiceProvider};
 use offhook_providers::{EmbeddingsSettings, ProviderSettings, VoiceLibrarySettings};
+use offhook_services::Seller;
 
 use super::given::{Given, Raw, Section};
 use super::integrations::integrations;
@@ -30,6 +31,10 @@ const IP_PER_MINUTE: u32 = 300;
 const CALL_IP_PER_MINUTE: u32 = 10;
 const PAGE_IP_PER_MINUTE: u32 = 3_000;
 const PAGE_SHARE_PERCENT: u32 = 50;
+
+const DUE_DAYS: u32 = 30;
+const MAX_DUE_DAYS: u32 = 365;
+const MAX_PERCENT: f64 = 100.0;
 
 const MAX_DAYS: u32 = 36_500;
 const MAX_AMOUNT: u32 = 1_000_000_000;
@@ -105,6 +110,7 @@ pub(super) fn settings(given: &mut Given) -> Result<Settings> {
         voices: voices(given)?,
         whatsapp: whatsapp(given)?,
         integrations: integrations(given)?,
+        seller: seller(&mut given.section("invoices"))?,
         embeddings: embeddings(&mut given.section("knowledge.embeddings"))?,
         telemetry: telemetry(&mut given.section("telemetry"))?,
         metrics_listen: given.read("metrics.listen", metrics_address)?,
@@ -137,6 +143,40 @@ fn tls(section: &mut Section<'_>) -> Result<Option<TlsSettings>> {
         (None, Some(_)) => Err(needs("http.tls_key", "http.tls_cert", "the certificate")),
         (None, None) => Ok(None),
     }
+}
+
+fn seller(section: &mut Section<'_>) -> Result<Option<Seller>> {
+    let name = section.text("seller_name")?;
+    let address = section.read("seller_address", Raw::list)?;
+    let tax_id = section.text("seller_tax_id")?;
+    let tax_name = section.text("tax_name")?;
+    let tax_percent = section.read("tax_percent", |raw| raw.positive(MAX_PERCENT))?;
+    let due_days = section.read("due_days", |raw| raw.integer(0, MAX_DUE_DAYS))?;
+    let Some(name) = name else {
+        let given = [
+            ("seller_address", address.is_some()),
+            ("seller_tax_id", tax_id.is_some()),
+            ("tax_name", tax_name.is_some()),
+            ("tax_percent", tax_percent.is_some()),
+            ("due_days", due_days.is_some()),
+        ];
+        return match given.iter().find(|(_, is_given)| *is_given) {
+            Some((key, _)) => Err(SettingsError::needs(
+                &section.key(key),
+                &section.key("seller_name"),
+                "name who makes out the invoices, or remove it",
+            )),
+            None => Ok(None),
+        };
+    };
+    Ok(Some(Seller {
+        name,
+        address: address.unwrap_or_default(),
+        tax_id,
+        tax_name: tax_name.unwrap_or_else(|| "Tax".to_owned()),
+        tax_percent,
+        due_days: due_days.unwrap_or(DUE_DAYS),
+    }))
 }
 
 fn limits(section: &mut Section<'_>) -> Result<LimitSettings> {

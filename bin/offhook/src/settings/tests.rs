@@ -174,6 +174,11 @@ fn a_file_holds_every_section() {
         [webhooks]
         retry_offsets = ["5m", "30m", "2h"]
         auto_disable = true
+        [invoices]
+        seller_name = "Offhook Ltd"
+        seller_address = ["1 Main Street", "London"]
+        tax_name = "VAT"
+        tax_percent = 20
         [simulator]
         speed = 20
         url = "http://127.0.0.1:8090"
@@ -294,6 +299,9 @@ fn a_wrong_value_is_told_with_its_key_its_place_and_the_remedy() {
 
         OFFHOOK_WEBHOOKS__AUTO_DISABLE=yes
         => setting `webhooks.auto_disable` (from OFFHOOK_WEBHOOKS__AUTO_DISABLE) must be true or false
+
+        invoices.tax_percent = 16
+        => setting `invoices.tax_percent` needs `invoices.seller_name`: name who makes out the invoices, or remove it
 
         OFFHOOK_DATA_DIR=
         => setting `data_dir` (from OFFHOOK_DATA_DIR) is empty: remove it or give a value

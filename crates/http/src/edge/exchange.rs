@@ -13,12 +13,12 @@ use offhook_domain::{AccountId, KeyId, RequestId, Resource, ResourceId, Resource
 use offhook_metrics::metrics;
 use offhook_ratelimit::Decision;
 use offhook_services::store::mint;
-use offhook_services::{Caller, Logged};
+use offhook_services::{Caller, Logged, Told};
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 use super::paths::{is_v1, is_widget, routed_path};
-use super::{cors, log_path};
+use super::{cors, log_fault, log_path};
 use crate::{ApiError, HttpState};
 
 /// The status in the account's request log when the client disconnected before the response. Proxies write 499, since
@@ -41,6 +41,10 @@ pub(crate) struct Exchange {
     made: Cell<Option<Resource>>,
     /// The code in the error envelope of the response.
     pub(super) error: Cell<Option<&'static str>>,
+    /// The message in it, as the request log shows it.
+    message: RefCell<Option<String>>,
+    /// The request's body, if it is short: the log describes that of a refused request.
+    sent: RefCell<Option<Vec<u8>>>,
     /// The origin that may read the response.
     pub(super) origin: RefCell<Option<HeaderValue>>,
     /// Set for provider callbacks. The inner permit is set when the address had sent too many unsigned requests.
@@ -121,6 +125,8 @@ impl Exchange {
             logged: RefCell::new(None),
             made: Cell::new(None),
             error: Cell::new(None),
+            message: RefCell::new(None),
+            sent: RefCell::new(None),
             callback: RefCell::new(None),
             // The origins of widget pages are only known behind the route.
             origin: RefCell::new(if cors {
@@ -162,7 +168,29 @@ impl Exchange {
             took: self.began.elapsed(),
             at: self.at,
             about,
+            told: self.message.take().map(|message| Told {
+                message,
+                body: self.sent.take().as_deref().map(log_fault::shape),
+            }),
         });
+    }
+
+    /// Notes the message of an error response, for the log.
+    pub(super) fn note_message(&self, text: &str) {
+        // A refusal that no log shows must cost next to nothing.
+        if self.logged.borrow().is_some() {
+            self.message.replace(Some(log_fault::message(text)));
+        }
+    }
+
+    /// Notes the body of the request, for the log of a refused one.
+    pub(crate) fn note_body(&self, body: &[u8]) {
+        if !body.is_empty()
+            && body.len() <= log_fault::LONGEST_BODY
+            && self.logged.borrow().is_some()
+        {
+            self.sent.replace(Some(body.to_owned()));
+        }
     }
 
     /// The resource that the request created, or else the one that its path names. `None` if the resource does not

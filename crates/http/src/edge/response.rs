@@ -41,6 +41,7 @@ impl Exchange {
     fn envelope(&self, error: &ApiError) -> HttpResponse {
         let status = error.code.status();
         self.error.set(Some(error.code.as_str()));
+        self.note_message(&error.message);
         // While Redis is unreachable, every request ends like this. The log says so once, when it begins.
         let is_told = error.code == Code::RateLimitUnavailable;
         if is_told {

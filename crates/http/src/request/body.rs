@@ -100,7 +100,9 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// Refuses a too large body by its announced length before reading, and by its real length while reading.
 async fn bytes(req: &HttpRequest, payload: Payload) -> Result<Vec<u8>, ApiError> {
-    bytes_up_to(req, payload, MAX_BODY_BYTES).await
+    let bytes = bytes_up_to(req, payload, MAX_BODY_BYTES).await?;
+    Exchange::of(req)?.note_body(&bytes);
+    Ok(bytes)
 }
 
 /// Reads a body of at most `most` bytes, a whole number of MiB. The body counts toward the budget until the request

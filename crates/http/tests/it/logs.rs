@@ -303,6 +303,7 @@ async fn a_full_buffer_drops_entries_and_counts_them_while_requests_are_answered
     let app = TestApp::start().await;
     let logs = app.services.request_logs();
     let fill = || offhook_services::Logged {
+        told: None,
         account: app.account,
         key: offhook_domain::KeyId::nil(),
         key_prefix: String::new(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use offhook_domain::{AccountId, EmailAddress, MemberRole, Plan};
+use offhook_services::store::AuditFilter;
 use offhook_services::{
     BeginError, ChangePasswordError, JoinError, LinkError, NewService, PasswordFault, People,
     SignInError, SignedIn, TeamRefusal,
@@ -330,7 +331,7 @@ both! {
         app.clock.advance(MINUTE);
         people.note(&again.person, "agent.publish", "an agent").await;
         let page = offhook_services::PageRequest { after: None, limit: 3 };
-        let page = must(people.audit(app.account, page).await);
+        let page = must(people.audit(app.account, AuditFilter::default(), page).await);
         let told: Vec<_> = page.items.iter().map(|line| {
             (line.actor.clone(), line.action.as_str(), line.target.clone())
         }).collect();

@@ -1,7 +1,12 @@
 //! Billing: plan, credits, transactions, invoices, usage. Nothing is bought here: the operator adds credits.
 
+mod buyer;
+pub(crate) mod month;
+
 use maud::{Markup, html};
-use offhook_domain::{EntryText, InvoiceId, InvoiceStatus, PlanTerms, Timestamp, TransactionType};
+use offhook_domain::{
+    EntryText, InvoiceId, InvoiceStatus, MemberRole, PlanTerms, Timestamp, TransactionType,
+};
 use offhook_services::store::{Invoice, LedgerEntry, LedgerFilter, UsageDay, Wallet};
 use uuid::Uuid;
 
@@ -28,6 +33,8 @@ const NEWEST: u32 = 5;
 pub(super) fn routes() -> Vec<Page> {
     vec![
         Page::at("/billing").get(show),
+        Page::at("/billing/alert").post(month::set_alert),
+        Page::at("/billing/buyer").post(buyer::set),
         Page::at("/billing/ledger").get(ledger),
         Page::at("/billing/invoices").get(invoices),
         Page::at("/billing/invoices/{id}/pdf").part(pdf),
@@ -45,8 +52,10 @@ async fn show(visit: Visit<Viewer>) -> Answer {
     let newest = billing.transactions(account, LedgerFilter::default(), None, NEWEST);
     let newest = newest.await?;
     let invoices = billing.invoices(account, None, NEWEST).await?;
+    let so_far = billing.month(account).await?;
     let renews_at = billing.renews_at(&visit.caller().terms);
     let body = html! {
+        (month::alarm(&so_far, t))
         h2 { (t.t("Credits", "Créditos")) }
         (credits(&wallet, t))
         p { (t.t(
@@ -55,6 +64,8 @@ async fn show(visit: Visit<Viewer>) -> Answer {
         )) }
         h2 { (t.t("Plan", "Plan")) }
         (plan(&visit, renews_at))
+        h2 { (t.t("This month (UTC)", "Este mes (UTC)")) }
+        (month::draw(&visit, &so_far).await?)
         h2 { (t.t("Usage, last 30 days", "Uso, últimos 30 días")) }
         (used(&usage, t))
         h2 { (t.t("Recent transactions", "Movimientos recientes")) }
@@ -69,6 +80,7 @@ async fn show(visit: Visit<Viewer>) -> Answer {
             (invoice_table(&invoices.items, t))
             @if invoices.has_more { p { a href={ (PATH) "/billing/invoices" } { (t.t("All invoices", "Todas las facturas")) } } }
         }
+        @if visit.may(MemberRole::Admin) { (buyer::stored(&visit).await?) }
     };
     Ok(visit.page(Section::Billing, Section::Billing.name(t), &body))
 }
@@ -132,7 +144,7 @@ fn plan_name(name: &str) -> String {
 }
 
 /// One bar for each day's credits.
-pub(super) fn credits_by_day(days: &[UsageDay], t: Lang) -> Vec<Bar> {
+fn credits_by_day(days: &[UsageDay], t: Lang) -> Vec<Bar> {
     days.iter()
         .enumerate()
         .map(|(place, day)| {
@@ -153,12 +165,12 @@ fn used(days: &[UsageDay], t: Lang) -> Markup {
     let sum = |of: fn(&UsageDay) -> i64| count(days.iter().map(of).sum());
     let heads = [t.t("Day (UTC)", "Día (UTC)"), t.t("Credits", "Créditos")];
     html! {
-        (chart::bars(t.t("Credits per day", "Créditos por día"), heads, &credits_by_day(days, t)))
+        (chart::bars(t.t("Credits per day", "Créditos por día"), heads, &[], &credits_by_day(days, t)))
         dl.facts {
             (list::fact(t.t("Credits", "Créditos"), sum(|day| day.credits)))
             (list::fact(t.t("Calls", "Llamadas"), sum(|day| day.calls)))
             (list::fact(t.t("Conversations", "Conversaciones"), sum(|day| day.conversations)))
-            (list::fact(t.t("Minutes", "Minutos"), count(days.iter().map(|day| day.duration_seconds).sum::<i64>() / 60)))
+            (list::fact(t.t("Minutes", "Minutos"), month::minutes(days.iter().map(|day| day.duration_seconds).sum())))
         }
     }
 }
@@ -254,7 +266,7 @@ fn invoice_table(invoices: &[Invoice], t: Lang) -> Markup {
     html! {
         (Table::of(t.t("Invoices", "Facturas"), invoices)
             .column(t.t("Number", "Número"), |invoice| &invoice.number)
-            .column(t.t("Month", "Mes"), month)
+            .column(t.t("Month", "Mes"), month_name)
             .column(t.t("Status", "Estado"), |invoice| state(invoice.status, t))
             .number(t.t("Amount", "Importe"), |invoice| format!("USD {}", dollars(invoice.amount_cents)))
             .column(t.t("Issued", "Emitida"), |invoice| when_if(invoice.issued_at))
@@ -275,7 +287,7 @@ fn state(status: InvoiceStatus, t: Lang) -> Markup {
 }
 
 /// The month of an invoice: `2026-11`.
-fn month(invoice: &Invoice) -> String {
+fn month_name(invoice: &Invoice) -> String {
     let mut month = Timestamp::of_utc_month(invoice.month).utc_date();
     month.truncate(7);
     month

@@ -6,12 +6,10 @@ use maud::{Markup, html};
 use offhook_domain::{IntegrationCategory, IntegrationFault, IntegrationStatus, MemberRole};
 use offhook_services::Integration;
 
-use crate::PATH;
 use crate::lang::Lang;
 use crate::page::Page;
-use crate::parts::form::{self, Input, Select};
-use crate::parts::list;
-use crate::parts::words::{Tone, badge, when_if};
+use crate::parts::words::{Tone, badge, when};
+use crate::parts::{form, list};
 use crate::spanish::written;
 use crate::trouble::Answer;
 use crate::visit::layout::Section;
@@ -30,71 +28,44 @@ pub(super) fn routes() -> Vec<Page> {
 /// `GET /portal/integrations`
 async fn list(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
-    let title = Section::Integrations.name(t);
-    let query = visit.query();
-    let name = query.text("q").to_lowercase();
-    let category: Option<IntegrationCategory> = query
-        .get("category")
-        .and_then(|category| category.parse().ok());
-    let status: Option<IntegrationStatus> =
-        query.get("status").and_then(|status| status.parse().ok());
     let integrations = visit.services().integrations();
-    let mut shown = integrations.list(visit.account(), None, ALL).await?.items;
-    shown.retain(|integration| {
-        let toolkit = &integration.toolkit;
-        toolkit.name.to_lowercase().contains(&name)
-            && category.is_none_or(|category| toolkit.category == category)
-            && status.is_none_or(|status| integration.status == status)
-    });
-    // Integrations that are or were connected come first; then by name.
-    shown.sort_by_cached_key(|integration| {
-        let is_new = integration.status == IntegrationStatus::Available;
-        (is_new, integration.toolkit.name.to_lowercase())
-    });
-    let rows: Vec<Markup> = shown
-        .iter()
-        .map(|integration| line(integration, &visit))
-        .collect();
-    let heads = [
-        t.t("Application", "Aplicación"),
-        t.t("Category", "Categoría"),
-        t.t("Status", "Estado"),
-        t.t("Connected", "Conectada"),
-        t.t("Actions", "Acciones"),
-    ];
-    let categories = IntegrationCategory::ALL.iter();
-    let states = IntegrationStatus::ALL.iter();
+    let mut all = integrations.list(visit.account(), None, ALL).await?.items;
+    all.sort_by_cached_key(|integration| integration.toolkit.name.to_lowercase());
+    // What was connected once is shown even if this service is no longer set up for it.
+    let is_near = |integration: &Integration| {
+        integration.is_connectable || integration.status != IntegrationStatus::Available
+    };
+    let (near, far): (Vec<_>, Vec<_>) = all.iter().partition(|integration| is_near(integration));
     let body = html! {
         p { (t.t(
-            "Applications your agents can work with. A connected application adds tools for your agents. One without a button is not set up on this service.",
-            "Aplicaciones con las que tus agentes pueden trabajar. Una aplicación conectada agrega herramientas para tus agentes. Una sin botón no está configurada en este servicio.",
+            "Applications your agents can work with. A connected application adds tools for your agents.",
+            "Aplicaciones con las que tus agentes pueden trabajar. Una aplicación conectada agrega herramientas para tus agentes.",
         )) }
         @if !visit.may(MemberRole::Admin) {
             p.hint { (t.t("Only admins and owners can connect them.", "Solo los administradores y propietarios pueden conectarlas.")) }
         }
-        form.filters method="get" action={ (PATH) "/integrations" } {
-            (Input::text("q", t.t("Name", "Nombre")).kind("search").value(query.text("q")))
-            (Select::new("category", t.t("Category", "Categoría"))
-                .option("", t.t("All", "Todas"))
-                .options(categories.map(|category| (category.as_str(), category_name(*category, t))))
-                .chosen(query.text("category")))
-            (Select::new("status", t.t("Status", "Estado"))
-                .option("", t.t("All", "Todos"))
-                .options(states.map(|status| (status.as_str(), status_name(*status, t))))
-                .chosen(query.text("status")))
-            button type="submit" { (t.t("Filter", "Filtrar")) }
+        @if near.is_empty() {
+            (list::empty(t.t("No integrations yet", "Aún no hay integraciones"), t.t(
+                "The operator of this service has not set up any. They are listed below.",
+                "El operador de este servicio aún no configura ninguna. Están abajo.",
+            ), None))
         }
-        @if rows.is_empty() {
-            (list::empty(t.t("No matching integrations", "Ninguna integración coincide"), t.t(
-                "Change the filters or clear them.",
-                "Cambia los filtros o quítalos.",
-            ), Some(("/integrations", t.t("Show all", "Mostrar todas")))))
-        } @else { (list::table(title, &heads, &rows)) }
+        div.apps { @for integration in near { (card(integration, &visit)) } }
+        @if !far.is_empty() {
+            details {
+                summary { (t.t("By your operator", "A cargo de tu operador")) " (" (far.len()) ")" }
+                p { (t.t(
+                    "Offhook works with these too. The operator of this service sets them up.",
+                    "Offhook también trabaja con estas. El operador de este servicio las configura.",
+                )) }
+                ul { @for integration in far { li { (integration.toolkit.name) " · " (category_name(integration.toolkit.category, t)) } } }
+            }
+        }
     };
-    Ok(visit.page(Section::Integrations, title, &body))
+    Ok(visit.page(Section::Integrations, Section::Integrations.name(t), &body))
 }
 
-fn line(integration: &Integration, visitor: &Visitor) -> Markup {
+fn card(integration: &Integration, visitor: &Visitor) -> Markup {
     let t = visitor.lang();
     let toolkit = &integration.toolkit;
     let tone = match integration.status {
@@ -104,15 +75,13 @@ fn line(integration: &Integration, visitor: &Visitor) -> Markup {
         IntegrationStatus::Available | IntegrationStatus::Disconnected => Tone::Plain,
     };
     html! {
-        tr {
-            td { (toolkit.name) }
-            td { (category_name(toolkit.category, t)) }
-            td {
-                (badge(tone, status_name(integration.status, t)))
-                @if let Some(error) = &integration.last_error { p.hint { (written::<IntegrationFault>(error, t)) } }
-            }
-            td { (when_if(integration.connected_at)) }
-            td { @if visitor.may(MemberRole::Admin) { (deeds(integration, visitor)) } }
+        section.card {
+            h2 { (toolkit.name) }
+            p.soft { (category_name(toolkit.category, t)) }
+            p { (badge(tone, status_name(integration.status, t))) }
+            @if let Some(error) = &integration.last_error { p.hint { (written::<IntegrationFault>(error, t)) } }
+            @if let Some(at) = integration.connected_at { p.soft { (t.t("since ", "desde ")) (when(at)) } }
+            @if visitor.may(MemberRole::Admin) { div.bar-of-actions { (deeds(integration, visitor)) } }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! API keys. A token is only on the page that answers its form.
+//! API keys.
 
 mod creation;
 
@@ -22,6 +22,7 @@ const SECTION: Section = Section::Keys;
 pub(super) fn routes() -> Vec<Page> {
     vec![
         Page::at("/developers").get(shelf).post(creation::create),
+        Page::at("/developers/{id}/token").get(creation::show_token),
         Page::at("/developers/{id}/revoke").post(revoke),
     ]
 }

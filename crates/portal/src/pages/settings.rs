@@ -2,9 +2,11 @@
 
 mod audit;
 mod credentials;
+mod error_bodies;
+mod time_zone;
 
 use maud::{Markup, html};
-use offhook_domain::PlanTerms;
+use offhook_domain::{MemberRole, PlanTerms};
 
 use crate::lang::{Lang, text};
 use crate::page::Page;
@@ -19,6 +21,8 @@ const SECTION: Section = Section::Settings;
 pub(super) fn routes() -> Vec<Page> {
     vec![
         Page::at("/settings").get(account),
+        Page::at("/settings/error-bodies").post(error_bodies::set),
+        Page::at("/settings/time-zone").post(time_zone::set),
         Page::at("/settings/audit").get(audit::log),
         Page::at("/settings/credentials")
             .get(credentials::shelf)
@@ -36,6 +40,11 @@ async fn account(visit: Visit<Viewer>) -> Answer {
         }
         h2 { (t.t("Account", "Cuenta")) }
         (facts(&visit))
+        @if visit.may(MemberRole::Admin) {
+            (time_zone::form_of(&visit, None))
+            h2 { (t.t("Request log", "Registro de solicitudes")) }
+            (error_bodies::form_of(&visit).await?)
+        }
         h2 { (t.t("Included in your plan", "Incluido en tu plan")) }
         (grants(&visit.caller().terms, t))
         p.soft { (t.t(
@@ -56,6 +65,7 @@ fn facts(visitor: &Visitor) -> Markup {
             (list::fact(t.t("Name", "Nombre"), &account.name))
             (list::fact(t.t("Plan", "Plan"), account.plan.as_str()))
             (list::fact(t.t("Account ID", "ID de la cuenta"), html! { code { (account.id) } }))
+            (list::fact(t.t("Time zone", "Zona horaria"), visitor.zone().name()))
             (list::fact(t.t("Created", "Creada"), words::when(account.created_at)))
         }
     }

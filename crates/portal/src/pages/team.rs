@@ -1,7 +1,7 @@
 //! The people of an account: members, roles, invitations and seats.
 
 use maud::{Markup, html};
-use offhook_domain::{EmailAddress, MemberId, MemberRole};
+use offhook_domain::{EmailAddress, InvitationId, MemberId, MemberRole};
 use offhook_services::store::{Invitation, Member};
 use offhook_services::{Seats, TeamRefusal};
 
@@ -11,7 +11,7 @@ use crate::page::Page;
 use crate::parts::form::{self, Input, Select};
 use crate::parts::list::{self, Table};
 use crate::parts::words::role_name;
-use crate::parts::{version, words};
+use crate::parts::{secret, version, words};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::Section;
 use crate::visit::{Admin, Post, TOKEN_FIELD, Viewer, Visit, Visitor};
@@ -42,17 +42,27 @@ struct Said<'a> {
     typed: Option<&'a Fields>,
     /// The refused role, and its member.
     role: Option<(&'a Member, &'a Fields)>,
-    /// The new invitation and its link.
-    invited: Option<(&'a Invitation, &'a str)>,
+    /// The id of the new invitation, and its link.
+    invited: Option<(InvitationId, &'a str)>,
 }
 
-/// `GET /portal/team`
+/// `GET /portal/team`; `?invited` is the id of an invitation whose link is shown once.
 async fn show(visit: Visit<Viewer>) -> Answer {
-    let body = body(&visit, &Said::default()).await?;
+    let id: Option<InvitationId> = visit.query().text("invited").parse().ok();
+    let token = match id {
+        Some(id) => visit.shown_once(id.uuid()).await?,
+        None => None,
+    };
+    let url = token.map(|token| format!("{}{}/join/{token}", visit.base_url(), crate::PATH));
+    let said = Said {
+        invited: id.zip(url.as_deref()),
+        ..Said::default()
+    };
+    let body = body(&visit, &said).await?;
     Ok(visit.page(SECTION, title(&visit), &body))
 }
 
-/// `POST /portal/team/invitations`: the link is on the page that answers, and nowhere else.
+/// `POST /portal/team/invitations`
 async fn invite(post: Post<Admin>) -> Answer {
     let lang = post.lang();
     let fields = &post.fields;
@@ -73,13 +83,9 @@ async fn invite(post: Post<Admin>) -> Answer {
         .await
     {
         Ok(invited) => {
-            let url = format!("{}{}/join/{}", post.base_url(), crate::PATH, invited.token);
-            let message = Said {
-                invited: Some((&invited.invitation, &url)),
-                ..Said::default()
-            };
-            let body = body(&post, &message).await?;
-            Ok(post.page(SECTION, title(&post), &body))
+            let id = invited.invitation.id;
+            post.show_once(id.uuid(), &invited.token).await?;
+            Ok(post.go(&format!("/team?invited={id}"), ""))
         }
         Err(TeamRefusal::Store(error)) => Err(error.into()),
         Err(why) => refused(&post, &refusal(&why, lang), Some(fields)).await,
@@ -224,8 +230,12 @@ async fn body(visitor: &Visitor, message: &Said<'_>) -> Result<Markup> {
     {
         shown.push(member.clone());
     }
+    let invited = message.invited.and_then(|(id, url)| {
+        let invitation = invitations.iter().find(|invitation| invitation.id == id);
+        Some((invitation?, url))
+    });
     Ok(html! {
-        @if let Some((invitation, url)) = message.invited { (link(visitor, invitation, url)) }
+        @if let Some((invitation, url)) = invited { (link(visitor, invitation, url)) }
         @if message.typed.is_none() { (form::refusal(message.refusal)) }
         (seats_told(visitor, seats))
         (table(visitor, &shown, message))
@@ -265,11 +275,14 @@ fn link(visitor: &Visitor, invitation: &Invitation, url: &str) -> Markup {
     html! {
         section aria-labelledby="invited" {
             h2 #invited tabindex="-1" { (t.t("Send this link to ", "Envía este enlace a ")) (invitation.email) }
+            (secret::once(t, "link", Some(url), t.t(
+                "If you lose it, withdraw the invitation and invite again.",
+                "Si lo pierdes, retira la invitación e invita de nuevo.",
+            )))
             p { (t.t(
-                "You won't be able to see it again. Anyone who opens it can join the team, until ",
-                "No podrás verlo de nuevo. Quien lo abra puede unirse al equipo, hasta ",
+                "Anyone who opens it can join the team, until ",
+                "Quien lo abra puede unirse al equipo, hasta ",
             )) (words::when(invitation.expires_at)) "." }
-            p.secret { (url) }
         }
     }
 }

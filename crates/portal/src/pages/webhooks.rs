@@ -10,13 +10,13 @@ mod wording;
 use maud::{Markup, html};
 use offhook_domain::{EndpointId, Json, MemberRole};
 use offhook_services::Registered;
-use offhook_services::store::{EndpointHealth, EndpointView};
+use offhook_services::store::{Endpoint, EndpointHealth, EndpointView};
 
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::page::Page;
 use crate::parts::list::{self, Table};
-use crate::parts::{form, words};
+use crate::parts::{form, secret, words};
 use crate::trouble::Answer;
 use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -39,6 +39,7 @@ pub(super) fn routes() -> Vec<Page> {
             .post(deeds::change),
         Page::at("/webhooks/{id}/status").post(deeds::set_status),
         Page::at("/webhooks/{id}/rotate-secret").post(deeds::rotate),
+        Page::at("/webhooks/{id}/secret").get(show_secret),
         Page::at("/webhooks/{id}/test").post(deeds::test),
         Page::at("/webhooks/{id}/recover").post(deeds::recover),
         Page::at("/webhooks/{id}/delete").post(deeds::delete),
@@ -170,7 +171,7 @@ const fn labels(t: Lang) -> [(&'static str, &'static str); 5] {
             ),
         ),
         ("type", t.t("Event type", "Tipo de evento")),
-        ("since", t.t("Since (UTC)", "Desde (UTC)")),
+        ("since", t.t("Since", "Desde")),
     ]
 }
 
@@ -181,8 +182,7 @@ async fn register(post: Post<Developer>) -> Answer {
         Ok(registered) => {
             let id = registered.view.endpoint.id;
             post.note("webhook.create", id).await;
-            let title = post.t("Endpoint added", "Punto de conexión agregado");
-            Ok(post.page(SECTION, title, &secret_once(&post, &registered)))
+            to_secret(&post, &registered).await
         }
         Err(error) => {
             let message = post.message_of(error, &labels(post.lang()))?;
@@ -199,24 +199,35 @@ async fn register(post: Post<Developer>) -> Answer {
     }
 }
 
-/// The secret, only on the page that answers the form: not in a URL, a cookie or a notice.
-fn secret_once(visitor: &Visitor, registered: &Registered) -> Markup {
+/// The answer of a form that made a secret: the page that shows it.
+async fn to_secret(post: &Post<Developer>, registered: &Registered) -> Answer {
+    let id = registered.view.endpoint.id;
+    post.show_once(id.uuid(), &registered.secret).await?;
+    Ok(post.go(&format!("/webhooks/{id}/secret"), ""))
+}
+
+/// `GET /portal/webhooks/{id}/secret`: the newest secret, once.
+async fn show_secret(visit: Visit<Developer>) -> Answer {
+    let id: EndpointId = visit.id("id")?;
+    let view = visit.services().webhooks().get(visit.account(), id).await?;
+    let secret = visit.shown_once(id.uuid()).await?;
+    let title = visit.t("Signing secret", "Secreto de firma");
+    let body = secret_once(&visit, &view.endpoint, secret.as_deref());
+    Ok(visit.page(SECTION, title, &body))
+}
+
+fn secret_once(visitor: &Visitor, endpoint: &Endpoint, secret: Option<&str>) -> Markup {
     let t = visitor.lang();
-    let endpoint = &registered.view.endpoint;
     html! {
         p.lead {
             (t.t("This is the signing secret of ", "Este es el secreto de firma de "))
             strong.url { (endpoint.url) }
             "."
         }
-        p.secret #secret { (registered.secret) }
-        div.bar-of-actions {
-            button type="button" data-copy="secret" { (t.t("Copy", "Copiar")) }
-        }
-        p.warning { (t.t(
-            "You won't be able to see it again. Store it where your server reads it. If you lose it, rotate it.",
-            "No podrás verlo de nuevo. Guárdalo donde tu servidor lo lea. Si lo pierdes, rótalo.",
-        )) }
+        (secret::once(t, "secret", secret, t.t(
+            "Store it where your server reads it. If you lose it, rotate it.",
+            "Guárdalo donde tu servidor lo lea. Si lo pierdes, rótalo.",
+        )))
         div.bar-of-actions {
             a.button.primary href={ (crate::PATH) "/webhooks/" (endpoint.id) } {
                 (t.t("I've saved it", "Ya lo guardé"))

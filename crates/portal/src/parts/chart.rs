@@ -1,14 +1,7 @@
-//! Charts as SVG, drawn on the server. A table holds the same figures for screen readers.
+//! Charts, drawn on the server: bars as SVG, which stretch with their place, and every text as HTML around them, so that
+//! its size does not. A table holds the same figures for screen readers.
 
 use maud::{Markup, html};
-
-/// The width of a chart, and of one beside another.
-const WIDTH: f64 = 640.0;
-const HALF_WIDTH: f64 = 400.0;
-const HEIGHT: f64 = 160.0;
-const LEFT: f64 = 44.0;
-const BOTTOM: f64 = 22.0;
-const TOP: f64 = 10.0;
 
 /// One bar: its label, its value, and the part in the accent color (`failed` of `calls`).
 pub(crate) struct Bar {
@@ -18,7 +11,7 @@ pub(crate) struct Bar {
     pub(crate) text: String,
     /// Its height.
     pub(crate) value: f64,
-    /// The lower part that is drawn in the second color.
+    /// The upper part that is drawn in the second color.
     pub(crate) part: f64,
 }
 
@@ -34,43 +27,48 @@ impl Bar {
     }
 }
 
-/// Bars side by side, all of one unit.
-pub(crate) fn bars(title: &str, heads: [&str; 2], bars: &[Bar]) -> Markup {
-    drawn(WIDTH, title, heads, bars)
-}
+/// The height of the drawing, and the width of a bar with its gaps. Both are stretched.
+const HEIGHT: f64 = 100.0;
+const STEP: f64 = 10.0;
 
-/// The same in a chart that has another one beside it.
-pub(crate) fn half(title: &str, heads: [&str; 2], bars: &[Bar]) -> Markup {
-    drawn(HALF_WIDTH, title, heads, bars)
-}
-
-fn drawn(width: f64, title: &str, heads: [&str; 2], bars: &[Bar]) -> Markup {
+/// Bars side by side, all of one unit. `legend` names the colors, where there are two.
+pub(crate) fn bars(title: &str, heads: [&str; 2], legend: &[&str], bars: &[Bar]) -> Markup {
     let most = bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
     let top = round_up(most);
-    let step = (width - LEFT) / (bars.len().max(1)) as f64;
-    let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - value / top);
+    let width = STEP * bars.len().max(1) as f64;
+    // Hundredths are finer than a pixel.
+    let y = |value: f64| (HEIGHT * (1.0 - value / top) * 100.0).round() / 100.0;
+    // Counts have no halves.
+    let shares = [1.0, 0.5, 0.0].into_iter();
+    let shares: Vec<f64> = shares
+        .filter(|share| (top * share).fract() == 0.0)
+        .collect();
     html! {
         figure.chart {
             figcaption { (title) }
-            svg viewBox={ "0 0 " (width) " " (HEIGHT) } role="img" aria-label=(title) preserveAspectRatio="none" {
-                // Counts have no halves.
-                @for share in [0.0, 0.5, 1.0].into_iter().filter(|share| (top * share).fract() == 0.0) {
-                    line.grid x1=(LEFT) x2=(width) y1=(y(top * share)) y2=(y(top * share)) {}
-                    text.axis x=(LEFT - 6.0) y=(y(top * share) + 4.0) text-anchor="end" { (short(top * share)) }
+            @if !legend.is_empty() {
+                ul.legend {
+                    @for (place, name) in legend.iter().enumerate() { li.second[place > 0] { (name) } }
                 }
-                @for (place, bar) in bars.iter().enumerate() {
-                    @let x = LEFT + step * place as f64;
-                    g {
-                        title { (bar.text) }
-                        rect.bar x=(x + step * 0.15) width=(step * 0.7) y=(y(bar.value)) height=(y(0.0) - y(bar.value)) {}
-                        @if bar.part > 0.0 {
-                            rect.bar.second x=(x + step * 0.15) width=(step * 0.7) y=(y(bar.part)) height=(y(0.0) - y(bar.part)) {}
-                        }
-                        @if !bar.label.is_empty() {
-                            text.axis x=(x + step / 2.0) y=(HEIGHT - 6.0) text-anchor="middle" { (bar.label) }
+            }
+            div.plot {
+                div.axis aria-hidden="true" { @for share in &shares { span { (short(top * share)) } } }
+                svg viewBox={ "0 0 " (width) " " (HEIGHT) } role="img" aria-label=(title) preserveAspectRatio="none" {
+                    @for share in &shares {
+                        line.grid x1="0" x2=(width) y1=(y(top * share)) y2=(y(top * share)) {}
+                    }
+                    @for (place, bar) in bars.iter().enumerate() {
+                        @let x = STEP * place as f64 + STEP * 0.15;
+                        g {
+                            title { (bar.text) }
+                            rect.bar x=(x) width=(STEP * 0.7) y=(y(bar.value)) height=(y(0.0) - y(bar.value)) {}
+                            @if bar.part > 0.0 {
+                                rect.bar.second x=(x) width=(STEP * 0.7) y=(y(bar.value)) height=(y(0.0) - y(bar.part)) {}
+                            }
                         }
                     }
                 }
+                div.labels aria-hidden="true" { @for bar in bars { span { (bar.label) } } }
             }
             details {
                 summary { (heads[0]) " / " (heads[1]) }
@@ -113,6 +111,29 @@ fn trimmed(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chart_has_its_texts_outside_its_drawing() {
+        let failed = Bar {
+            part: 1.0,
+            ..Bar::of("14:00", "14:00 – calls: 4".to_owned(), 4.0)
+        };
+        let html = bars(
+            "Calls",
+            ["Hour", "Calls"],
+            &["Completed", "Failed"],
+            &[failed],
+        );
+        let html = html.into_string();
+        assert!(!html.contains("<text"), "{html}");
+        assert!(html.contains("<span>14:00</span>"), "{html}");
+        assert!(html.contains("<li class=\"second\">Failed</li>"), "{html}");
+        // The failed one is above the others: from 4 down to 3 of 5.
+        assert!(
+            html.contains("class=\"bar second\" x=\"1.5\" width=\"7\" y=\"20\" height=\"20\""),
+            "{html}"
+        );
+    }
 
     #[test]
     fn an_axis_ends_on_a_round_number_that_holds_the_highest_bar() {

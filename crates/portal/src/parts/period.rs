@@ -1,9 +1,10 @@
-//! The period that a list shows: two days in UTC.
+//! The period that a list shows: two days in the account's time zone.
 
 use maud::{Markup, html};
 use offhook_domain::Timestamp;
 
 use super::form::Input;
+use crate::lang::text;
 use crate::visit::Visitor;
 
 /// The first and the last instant of the period.
@@ -13,9 +14,10 @@ type Period = (Option<Timestamp>, Option<Timestamp>);
 pub(crate) fn fields(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
     let given = |name| visitor.query().text(name);
+    let zone = visitor.zone().name();
     html! {
-        (Input::text("from", t.t("From (UTC)", "Desde (UTC)")).kind("date").value(given("from")))
-        (Input::text("to", t.t("To (UTC)", "Hasta (UTC)")).kind("date").value(given("to")))
+        (Input::text("from", &text!(t, "From ({zone})", "Desde ({zone})")).kind("date").value(given("from")))
+        (Input::text("to", &text!(t, "To ({zone})", "Hasta ({zone})")).kind("date").value(given("to")))
     }
 }
 
@@ -36,8 +38,12 @@ fn asked(visitor: &Visitor) -> Result<Period, &'static str> {
             "Escribe las fechas como 2026-11-21. La lista muestra todas las fechas.",
         )
     };
-    let from = given("from").map(Timestamp::parse_from).transpose();
-    let to = given("to").map(Timestamp::parse_to).transpose();
+    let day = |text| visitor.zone().day(text);
+    let from = given("from")
+        .map(|text| day(text).map_or_else(|| Timestamp::parse_from(text), |(first, _)| Ok(first)));
+    let to = given("to")
+        .map(|text| day(text).map_or_else(|| Timestamp::parse_to(text), |(_, last)| Ok(last)));
+    let (from, to) = (from.transpose(), to.transpose());
     match (from.map_err(wrong)?, to.map_err(wrong)?) {
         (Some(from), Some(to)) if from > to => Err(t.t(
             "The start date is after the end date. The list shows all dates.",

@@ -1,17 +1,44 @@
 //! Instants, durations, states and amounts in readable form.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use maud::{Markup, html};
 use offhook_domain::{AgentStatus, BatchStatus, Json, MemberRole, Timestamp};
 
+use offhook_services::Zone;
+use tokio::task_local;
+
 use crate::lang::Lang;
 
-/// An instant: in UTC here; the page's script shows it in the reader's time zone.
+task_local! {
+    /// The time zone of the page that this task draws. Nearly every part of every page shows a time.
+    static ZONE: RefCell<Zone>;
+}
+
+/// Draws a page whose times are in this task's zone; in UTC where it has none yet.
+pub(crate) fn in_a_zone<T>(drawing: impl Future<Output = T>) -> impl Future<Output = T> {
+    // The zone is that of the calling task, also if another one draws.
+    ZONE.scope(RefCell::new(zone()), drawing)
+}
+
+/// From here on, this task's pages show times in this zone.
+pub(crate) fn show_in(zone: &Zone) {
+    // Outside a page, nothing is shown.
+    let _ = ZONE.try_with(|shown| shown.replace(zone.clone()));
+}
+
+fn zone() -> Zone {
+    ZONE.try_with(|zone| zone.borrow().clone())
+        .unwrap_or_default()
+}
+
+/// An instant in the account's time zone; the page's script writes it as the reader's language does.
 pub(crate) fn when(at: Timestamp) -> Markup {
-    let iso = at.to_string();
-    let plain = iso.get(..16).unwrap_or(&iso).replace('T', " ");
-    html! { time datetime=(iso) { (plain) " UTC" } }
+    let zone = zone();
+    html! {
+        time datetime=(at) data-zone=(zone.name()) { (zone.shown(at, "%Y-%m-%d %H:%M %Z")) }
+    }
 }
 
 /// An instant, or a dash.

@@ -101,6 +101,43 @@ async fn a_test_call_is_placed_once_and_read_from_its_first_word_to_its_end() {
         .get("/")
         .await
         .shows(&["100.0%", "calls: 1, failed: 0", "Recent conversations"]);
+    overview_of_periods(&world, &viewer, &agent).await;
+}
+
+/// The overview after one completed call of this agent.
+async fn overview_of_periods(world: &World, viewer: &Browser, agent: &str) {
+    let today = world.clock.now().utc_date();
+    let one = "calls: 1, failed: 0";
+    for query in [
+        "range=7d",
+        "range=30d",
+        &format!("range=custom&from={today}&to={today}"),
+        &format!("range=24h&agent={agent}"),
+    ] {
+        let page = viewer.sees(&format!("/?{query}"), &[one, "100.0%"]).await;
+        assert_eq!(page.body.matches("class=\"plot\"").count(), 4, "{query}");
+        assert!(!page.body.contains("<text"), "{query}");
+    }
+    for query in [
+        "range=24h&agent=01a20009-5ac2-7194-8ddf-8a34ea98b23e",
+        "range=custom&from=2001-01-01&to=2001-01-31",
+    ] {
+        let page = viewer
+            .sees(&format!("/?{query}"), &["no calls measured"])
+            .await;
+        assert!(!page.body.contains(one), "{query}");
+    }
+    for query in ["range=custom", "range=custom&from=2001-01-01&to=2001-12-31"] {
+        let page = viewer.get(&format!("/?{query}")).await.assert(200);
+        page.shows(&["role=\"alert\"", "at most 92 days apart", one]);
+    }
+    // The call is on the bill, by its agent.
+    viewer
+        .sees(
+            "/billing",
+            &["By agent", "Sofia &lt;i&gt;", "Without a key"],
+        )
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,7 @@
 //! Webhooks, API keys, settings and the developer pages.
 
+use std::time::Duration;
+
 use offhook_domain::{Clock as _, DeliveryId, EndpointId, MemberRole};
 use offhook_services::store::{AttemptReport, ClaimSlots};
 
@@ -28,10 +30,11 @@ fn after<'a>(page: &'a Page, before: &str) -> &'a str {
 /// Registers an endpoint; returns its path and its secret.
 async fn endpoint(browser: &Browser) -> (String, String) {
     let fields = [("url", URL), ("description", SCRIPT)];
-    let page = browser.post("/webhooks", &fields).await.assert(200);
-    let path = format!("/webhooks/{}", after(&page, "href=\"/portal/webhooks/"));
+    let shown = browser.post("/webhooks", &fields).await.leads();
+    let path = shown.strip_suffix("/secret").expect("the secret's page");
+    let page = browser.get(&shown).await.assert(200);
     (
-        path,
+        path.to_owned(),
         format!("whsec_{}", after(&page, "id=\"secret\">whsec_")),
     )
 }
@@ -79,9 +82,29 @@ async fn an_endpoint_shows_its_secret_once_and_is_tested_changed_rotated_and_del
     let rotated = ana
         .post(&format!("{path}/rotate-secret"), &[("overlap_hours", "24")])
         .await;
-    let rotated = rotated.assert(200);
-    assert_ne!(after(&rotated, "id=\"secret\">whsec_"), &secret[6..]);
-    assert_eq!(rotated.header("cache-control"), Some("no-store"));
+    assert_eq!(
+        rotated.header("set-cookie"),
+        None,
+        "a secret is in no cookie"
+    );
+    let shown = rotated.leads();
+    let rotated = ana.get(&shown).await.assert(200);
+    let rotated = after(&rotated, "id=\"secret\">whsec_").to_owned();
+    assert_ne!(rotated, &secret[6..]);
+    // Both sign until tomorrow.
+    let tomorrow = world
+        .clock
+        .now()
+        .plus(Duration::from_secs(86_400))
+        .to_string();
+    let prefixes = [&secret[..12], &format!("whsec_{}", &rotated[..6])];
+    let secrets = ana.sees(&path, &prefixes).await;
+    secrets.shows(&[
+        &tomorrow[..16].replace('T', " "),
+        "Replaced by the next rotation",
+    ]);
+    let again = ana.sees(&shown, &["can't be shown again"]).await;
+    assert!(!again.body.contains(&rotated));
 
     let disabled = ana
         .post(&format!("{path}/status"), &[("status", "disabled")])
@@ -148,12 +171,20 @@ async fn a_receivers_answer_is_shown_as_text() {
         error: None,
         response_snippet: Some(SCRIPT.to_owned()),
         ended: now,
-        retry_after: Some(std::time::Duration::from_secs(300)),
+        retry_after: Some(Duration::from_secs(300)),
     };
     must(store.finish_attempts(vec![report], now).await);
 
     let page = ana.get(&delivery).await.assert(200);
     let page = page.shows(&["Retrying", "Attempt 1", "500", "12 ms", "1 of 4", ESCAPED]);
+    let sent = format!("X-Service-Delivery: {}", attempt.attempt_id);
+    let signed = format!("X-Service-Signature: t={},v1=", now.unix_seconds());
+    let page = page.shows(&[
+        &sent,
+        &signed,
+        "X-Service-Event: call.completed",
+        "\n  &quot;type&quot;: &quot;call.completed&quot;",
+    ]);
     assert!(!page.body.contains(SCRIPT));
     assert!(!page.body.contains("hx-trigger"), "nothing is awaited");
     ana.get(&path).await.shows(&["Failing"]);
@@ -249,13 +280,19 @@ async fn a_key_shows_its_token_once_and_opens_the_api_until_it_is_revoked() {
         ("expires_at", "2099-01-31"),
         ("monthly_credit_budget", "250"),
     ];
-    let made = ana.post("/developers", &fields).await.assert(200);
+    let made = ana.post("/developers", &fields).await;
+    assert_eq!(made.header("set-cookie"), None, "a token is in no cookie");
+    let path = made.leads();
+    let elsewhere = world.browser_elsewhere(MemberRole::Developer).await;
+    elsewhere.sees(&path, &["can't be shown again"]).await;
+    let shown = ana.get(&path).await.assert(200);
     let token = format!(
         "service_live_{}",
-        after(&made, "id=\"token\">service_live_")
+        after(&shown, "id=\"token\">service_live_")
     );
-    assert_eq!(made.header("cache-control"), Some("no-store"));
-    assert_eq!(made.header("set-cookie"), None, "a token is in no cookie");
+    assert_eq!(shown.header("cache-control"), Some("no-store"));
+    let reloaded = ana.sees(&path, &["can't be shown again"]).await;
+    assert!(!reloaded.body.contains(&token));
     world.api(&token, "GET", "/v1/calls", "").await.assert(200);
     let answer = world.api(&token, "GET", "/v1/team/members", "").await;
     answer.assert(403);
@@ -270,6 +307,30 @@ async fn a_key_shows_its_token_once_and_opens_the_api_until_it_is_revoked() {
     ana.get("/developers")
         .await
         .shows(&["Revoked and expired keys (1)", "No active keys"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preset_gives_its_scopes_whatever_is_checked_below() {
+    let world = World::start().await;
+    let ana = developer(&world).await;
+    for (access, scopes) in [
+        ("full", "all"),
+        (
+            "calls",
+            "<code>calls:read</code> <code>calls:write</code> </span>",
+        ),
+        (
+            "read",
+            "<code>billing:read</code> <code>logs:read</code> </span>",
+        ),
+    ] {
+        let fields = [("name", access), ("access", access), ("scope", "team:read")];
+        ana.post("/developers", &fields).await.leads();
+        ana.sees("/developers", &[scopes]).await;
+    }
+    let custom = [("name", "CRM"), ("access", "custom")];
+    ana.refused("/developers", &custom, &["at least one scope"])
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -486,8 +547,9 @@ async fn the_audit_log_tells_who_changed_what_and_nothing_of_other_accounts() {
     let ana = developer(&world).await;
     let (path, secret) = endpoint(&ana).await;
     let fields = [("name", SCRIPT), ("scope", "calls:read")];
-    let made = ana.post("/developers", &fields).await.assert(200);
-    let token = after(&made, "id=\"token\">service_live_").to_owned();
+    let shown = ana.post("/developers", &fields).await.leads();
+    let shown = ana.get(&shown).await.assert(200);
+    let token = after(&shown, "id=\"token\">service_live_").to_owned();
     let log = ana.get("/settings/audit").await.assert(200);
     let log = log.shows(&[
         "webhook.create",
@@ -499,6 +561,17 @@ async fn the_audit_log_tells_who_changed_what_and_nothing_of_other_accounts() {
     for hidden in [token.as_str(), secret.as_str(), SCRIPT] {
         assert!(!log.body.contains(hidden), "{hidden}");
     }
+    // The endpoint by its URL, with a link, and only what was asked for.
+    let linked = format!("<a href=\"/portal{path}\">{URL}</a>");
+    let log = ana.sees("/settings/audit?what=webhook", &[&linked]).await;
+    assert!(!log.body.contains("key.create"));
+    let log = ana.sees("/settings/audit?who=cli", &["member.add"]).await;
+    assert!(!log.body.contains("key.create") && !log.body.contains("webhook.create"));
+    ana.sees(
+        "/settings/audit?who=cli&what=webhook",
+        &["No matching changes"],
+    )
+    .await;
     let eve = world.stranger().await;
     let log = eve.get("/settings/audit").await.assert(200);
     assert!(!log.body.contains(path.trim_start_matches("/webhooks/")));

@@ -1,5 +1,6 @@
 //! Tests the portal over a running service, as a browser without script sees it.
 
+mod account;
 mod agents;
 mod analyses;
 mod calls;

@@ -352,6 +352,51 @@ async fn billing_and_integrations_are_told_as_they_are() {
         "Off",
         "Usage, last 30 days",
     ]);
+    let ada = world.browser(MemberRole::Admin).await;
+    for wrong in ["0", "-5", "many"] {
+        ada.refused(
+            "/billing/alert",
+            &[("alert_credits", wrong)],
+            &["Write a whole number"],
+        )
+        .await;
+    }
+    ada.sends("/billing/alert", &[("alert_credits", "500")], "/billing")
+        .await;
+    let long = "x".repeat(121);
+    ada.refused(
+        "/billing/buyer",
+        &[("address", "1\n2\n3\n4\n5")],
+        &["at most 4 lines"],
+    )
+    .await;
+    ada.refused(
+        "/billing/buyer",
+        &[("name", &long)],
+        &["at most 120 characters"],
+    )
+    .await;
+    let buyer = [
+        ("name", "Acme S.A."),
+        ("address", "Reforma 1\r\nCDMX"),
+        ("tax_id", "ACM010101AAA"),
+    ];
+    ada.sends("/billing/buyer", &buyer, "/billing").await;
+    ada.sees(
+        "/billing",
+        &["value=\"Acme S.A.\"", "Reforma 1\nCDMX", "ACM010101AAA"],
+    )
+    .await;
+    ana.post("/billing/alert", &[("alert_credits", "1")])
+        .await
+        .assert(403);
+    let page = ana
+        .sees("/billing", &["This month (UTC)", "Forecast at this pace"])
+        .await;
+    assert!(
+        !page.body.contains("your alert is set to"),
+        "nothing is spent"
+    );
     ana.sees("/billing/ledger", &["Credit", "100,000"]).await;
     ana.sees("/billing/ledger?type=debit", &["No transactions"])
         .await;
@@ -362,7 +407,7 @@ async fn billing_and_integrations_are_told_as_they_are() {
     wrong.shows(&["The start date is after the end date."]);
     ana.get("/billing/invoices").await.assert(200);
 
-    ana.sees("/integrations", &["Google Calendar", "Not connected"])
+    ana.sees("/integrations", &["By your operator", "Google Calendar"])
         .await;
     let (store, toolkit) = (world.services.store(), "google_calendar".to_owned());
     let now = world.clock.now();
@@ -371,8 +416,8 @@ async fn billing_and_integrations_are_told_as_they_are() {
             .connecting_failed(world.account, toolkit, SCRIPT.to_owned(), now)
             .await,
     );
-    let some = ana.sees("/integrations?status=error", &[ESCAPED]).await;
-    assert!(!some.body.contains(SCRIPT) && !some.body.contains("HubSpot"));
+    let page = ana.sees("/integrations", &[ESCAPED, "Error"]).await;
+    assert!(!page.body.contains(SCRIPT));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,17 +4,24 @@ mod doctor;
 mod months;
 mod operator;
 mod pdf;
+mod seller;
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
+use std::time::Duration;
 
 use offhook_domain::json::Fault;
-use offhook_domain::{AccountId, InvoiceId, PlanTerms, Timestamp};
-use offhook_storage::{Invoice, LedgerEntry, LedgerFilter, StoreError, UsageDay, Wallet};
+use offhook_domain::{AccountId, Credits, InvoiceId, PlanTerms, Timestamp};
+use offhook_storage::{
+    Invoice, LedgerEntry, LedgerFilter, StoreError, UsageDay, UsageShare, Wallet,
+};
 
 use crate::{Caller, Context, Page, Result};
 
 pub(crate) use months::{enter, enter_months};
+pub use seller::Seller;
+
+use pdf::Parties;
 
 /// Days that one usage response may cover.
 pub const USAGE_DAYS: i32 = 366;
@@ -22,8 +29,25 @@ pub const USAGE_DAYS: i32 = 366;
 /// Days that it covers by default.
 const USAGE_DEFAULT_DAYS: i32 = 30;
 
+/// A month's cost so far.
+#[derive(Debug, Clone, Copy)]
+pub struct MonthSoFar {
+    pub spent: Credits,
+    /// At the month's pace so far, to its end; `None` on its first day.
+    pub forecast: Option<Credits>,
+    /// From how many credits on the account wants to be warned.
+    pub alert: Option<Credits>,
+}
+
+impl MonthSoFar {
+    /// The threshold that the month has reached.
+    pub fn alarm(&self) -> Option<Credits> {
+        self.alert.filter(|alert| self.spent >= *alert)
+    }
+}
+
 #[derive(Clone)]
-pub struct Billing(pub(crate) Arc<Context>);
+pub struct Billing(pub(crate) Arc<Context>, pub(crate) Arc<Option<Seller>>);
 
 #[boxed]
 impl Billing {
@@ -69,10 +93,15 @@ impl Billing {
 
     /// Renders an invoice as a PDF; `None` if the account has no such invoice.
     pub async fn invoice_pdf(&self, caller: &Caller, id: InvoiceId) -> Result<Option<Vec<u8>>> {
-        let found = self.0.store.invoice(caller.account.id, id).await?;
-        found
-            .map(|(invoice, lines)| pdf::render(&caller.account, &invoice, &lines))
-            .transpose()
+        let (store, account) = (&self.0.store, &caller.account);
+        let Some((invoice, lines)) = store.invoice(account.id, id).await? else {
+            return Ok(None);
+        };
+        let parties = Parties {
+            seller: self.1.as_ref().as_ref(),
+            buyer: &store.account_settings(account.id).await?.buyer,
+        };
+        pdf::render(account, parties, &invoice, &lines).map(Some)
     }
 
     /// The days that a usage request covers, both ends included. `to` defaults to today, and `from` to 30 days in all.
@@ -93,6 +122,26 @@ impl Billing {
             return Err(Fault::TooManyDays(USAGE_DAYS));
         }
         Ok((first, last))
+    }
+
+    /// What the present UTC month has cost so far, and what it costs at this pace.
+    pub async fn month(&self, account: AccountId) -> Result<MonthSoFar> {
+        let now = self.0.clock.now();
+        let (begin, end) = month_of(now);
+        let store = &self.0.store;
+        let days = store.usage(account, begin.utc_day(), now.utc_day()).await?;
+        let spent = days.iter().map(|day| day.credits).sum();
+        Ok(MonthSoFar {
+            spent,
+            forecast: forecast(spent, now.since(begin), end.since(begin)),
+            alert: store.account_settings(account).await?.alert_credits,
+        })
+    }
+
+    /// The same by agent and key, in no order. It reads each of the month's conversations.
+    pub async fn shares(&self, account: AccountId) -> Result<Vec<UsageShare>> {
+        let month = month_of(self.0.clock.now());
+        self.0.store.usage_shares(account, month).await
     }
 
     /// Lists the totals of these days after day `after`, oldest first, each day once.
@@ -121,5 +170,46 @@ impl Billing {
             found.next_if(|total| total.day == day).unwrap_or(empty)
         });
         Ok(Page::of(days.collect(), limit))
+    }
+}
+
+/// The first instant of a time's UTC month, and that of the next.
+fn month_of(at: Timestamp) -> (Timestamp, Timestamp) {
+    let month = at.utc_month();
+    let begin = Timestamp::of_utc_month(month);
+    (begin, Timestamp::of_utc_month(month + 1))
+}
+
+/// What a month of this length costs at the pace of its first part; `None` within a day, which tells too little.
+fn forecast(spent: Credits, elapsed: Duration, whole: Duration) -> Option<Credits> {
+    let (elapsed, whole) = (i128::from(elapsed.as_secs()), i128::from(whole.as_secs()));
+    (elapsed >= 86_400).then(|| {
+        let forecast = i128::from(spent) * whole / elapsed;
+        Credits::try_from(forecast).unwrap_or(Credits::MAX)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_month_alarms_from_its_threshold_on() {
+        let month = |spent, alert| MonthSoFar {
+            spent,
+            forecast: None,
+            alert,
+        };
+        assert_eq!(month(500, Some(500)).alarm(), Some(500));
+        assert_eq!(month(499, Some(500)).alarm(), None);
+        assert_eq!(month(500, None).alarm(), None);
+    }
+
+    #[test]
+    fn a_month_is_forecast_at_its_pace_after_its_first_day() {
+        let days = |days: u64| Duration::from_secs(days * 86_400);
+        assert_eq!(forecast(100, days(10), days(30)), Some(300));
+        assert_eq!(forecast(100, days(30), days(30)), Some(100));
+        assert_eq!(forecast(100, Duration::from_secs(86_399), days(30)), None);
     }
 }

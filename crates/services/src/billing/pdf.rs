@@ -3,9 +3,10 @@
 mod typeface;
 
 use offhook_domain::{InvoiceStatus, Timestamp};
-use offhook_storage::{Account, Invoice, InvoiceLine};
+use offhook_storage::{Account, Buyer, Invoice, InvoiceLine};
 use pdf_writer::{Content, Finish as _, Pdf, Rect, Ref, TextStr};
 
+use super::Seller;
 use crate::Result;
 
 use typeface::{Objects, Typeface};
@@ -15,11 +16,14 @@ const HEIGHT: f32 = 842.0;
 const LEFT: f32 = 56.0;
 const RIGHT: f32 = WIDTH - 56.0;
 /// The left edge of the header's values and of the descriptions.
-const VALUES: f32 = LEFT + 80.0;
+const VALUES: f32 = LEFT + 60.0;
 /// The right edge of the credits column, and the widest number in it.
 const CREDITS: f32 = 450.0;
 const CREDITS_WIDTH: f32 = 80.0;
-const LINES_ON_A_PAGE: usize = 32;
+const LINES_ON_A_PAGE: usize = 28;
+/// The left edge of the parties, and the lines of an address that there is room for.
+const PARTIES: f32 = 320.0;
+const ADDRESS_LINES: usize = 4;
 
 /// A font size, and whether it is bold.
 type Style = (f32, bool);
@@ -30,9 +34,17 @@ const BOLD: Style = (10.0, true);
 const TOTAL: Style = (11.0, true);
 const SMALL: Style = (8.0, false);
 
+/// Who sells, if that is configured, and to whom.
+#[derive(Clone, Copy)]
+pub(super) struct Parties<'a> {
+    pub(super) seller: Option<&'a Seller>,
+    pub(super) buyer: &'a Buyer,
+}
+
 /// Fails only if the typeface in the binary is broken.
 pub(super) fn render(
     account: &Account,
+    parties: Parties<'_>,
     invoice: &Invoice,
     lines: &[InvoiceLine],
 ) -> Result<Vec<u8>> {
@@ -47,10 +59,10 @@ pub(super) fn render(
             content: Content::new(),
             typeface: &mut typeface,
         };
-        sheet.head(account, invoice);
+        sheet.head(account, parties, invoice);
         let y = sheet.table(lines);
         if n + 1 == pages.len() {
-            sheet.total(invoice, y);
+            sheet.total(parties.seller, invoice, y);
         }
         let footer = format!("{} - page {} of {}", invoice.number, n + 1, pages.len());
         sheet.text(SMALL, (LEFT, 40.0), &footer);
@@ -94,7 +106,7 @@ struct Sheet<'a> {
 }
 
 impl Sheet<'_> {
-    fn head(&mut self, account: &Account, invoice: &Invoice) {
+    fn head(&mut self, account: &Account, parties: Parties<'_>, invoice: &Invoice) {
         self.text(TITLE, (LEFT, 770.0), "Invoice");
         let first = Timestamp::of_utc_month(invoice.month).utc_date();
         let last = Timestamp::of_utc_month(invoice.month + 1)
@@ -110,25 +122,56 @@ impl Sheet<'_> {
             InvoiceStatus::Paid => "Paid",
             InvoiceStatus::Void => "Void",
         };
+        let due = parties.seller.zip(invoice.issued_at);
+        let due = due.map(|(seller, issued)| ("Due", seller.due(issued).utc_date()));
         let facts = [
             ("Number", invoice.number.clone()),
-            ("Billed to", account.name.clone()),
-            ("Account", account.id.to_string()),
             ("Period", format!("{first} to {last} (UTC)")),
             ("Issued", issued),
             ("Status", status.to_owned()),
         ];
         let mut y = 735.0;
-        for (name, value) in facts {
+        for (name, value) in facts.into_iter().chain(due) {
             self.text(PLAIN, (LEFT, y), name);
-            self.text_within(PLAIN, (VALUES, y), RIGHT, &value);
+            self.text_within(PLAIN, (VALUES, y), PARTIES - 10.0, &value);
             y -= 15.0;
+        }
+        self.text(SMALL, (LEFT, 618.0), &format!("Account {}", account.id));
+        if let Some(seller) = parties.seller {
+            let address = seller.address.iter().map(String::as_str);
+            self.party(770.0, &seller.name, address, seller.tax_id.as_deref());
+        }
+        let buyer = parties.buyer;
+        let name = if buyer.name.is_empty() {
+            &account.name
+        } else {
+            &buyer.name
+        };
+        let tax_id = Some(buyer.tax_id.as_str()).filter(|id| !id.is_empty());
+        self.text(SMALL, (PARTIES, 690.0), "Billed to");
+        self.party(676.0, name, buyer.address.lines(), tax_id);
+    }
+
+    /// A party's name, address and tax id, from `y` down.
+    fn party<'b>(
+        &mut self,
+        mut y: f32,
+        name: &str,
+        address: impl Iterator<Item = &'b str>,
+        tax_id: Option<&str>,
+    ) {
+        self.text_within(BOLD, (PARTIES, y), RIGHT, name);
+        let tax_id = tax_id.map(|id| format!("Tax ID {id}"));
+        let lines = address.map(str::to_owned).take(ADDRESS_LINES);
+        for line in lines.chain(tax_id) {
+            y -= 13.0;
+            self.text_within(PLAIN, (PARTIES, y), RIGHT, &line);
         }
     }
 
     /// Draws the lines under their heading; returns where the next thing goes.
     fn table(&mut self, lines: &[InvoiceLine]) -> f32 {
-        let mut y = 625.0;
+        let mut y = 590.0;
         self.text(BOLD, (LEFT, y), "Date");
         self.text(BOLD, (VALUES, y), "Description");
         self.text_to(BOLD, (CREDITS, y), "Credits");
@@ -148,7 +191,19 @@ impl Sheet<'_> {
         y - 22.0
     }
 
-    fn total(&mut self, invoice: &Invoice, y: f32) {
+    fn total(&mut self, seller: Option<&Seller>, invoice: &Invoice, mut y: f32) {
+        if let Some((seller, tax)) =
+            seller.and_then(|seller| Some((seller, seller.tax_in(invoice.amount_cents)?)))
+        {
+            let percent = seller.tax_percent.unwrap_or_default();
+            let name = format!("{} {percent}%", seller.tax_name);
+            let net = invoice.amount_cents - tax;
+            for (name, cents) in [("Without tax", net), (name.as_str(), tax)] {
+                self.text(PLAIN, (VALUES, y), name);
+                self.text_to(PLAIN, (RIGHT, y), &usd(cents));
+                y -= 15.0;
+            }
+        }
         self.text(TOTAL, (VALUES, y), "Total");
         let amount = format!("USD {}", usd(invoice.amount_cents));
         self.text_to(TOTAL, (RIGHT, y), &amount);
@@ -204,6 +259,14 @@ mod tests {
     }
 
     fn drawn(name: &str, lines: &[InvoiceLine]) -> Vec<u8> {
+        let parties = Parties {
+            seller: None,
+            buyer: &Buyer::default(),
+        };
+        drawn_for(parties, name, lines)
+    }
+
+    fn drawn_for(parties: Parties<'_>, name: &str, lines: &[InvoiceLine]) -> Vec<u8> {
         let account = Account {
             id: mint(AT),
             name: name.to_owned(),
@@ -221,7 +284,7 @@ mod tests {
             created_at: AT,
             issued_at: Some(AT),
         };
-        render(&account, &invoice, lines).unwrap()
+        render(&account, parties, &invoice, lines).unwrap()
     }
 
     fn text_of(pdf: &[u8]) -> String {
@@ -251,6 +314,49 @@ mod tests {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert_eq!(usd(-5), "-0.05");
+    }
+
+    #[test]
+    fn an_invoice_names_the_parties_the_tax_in_it_and_when_it_is_due() {
+        let seller = Seller {
+            name: "Offhook Ltd".to_owned(),
+            address: vec!["1 Main Street".to_owned(), "London".to_owned()],
+            tax_id: Some("GB123".to_owned()),
+            tax_name: "VAT".to_owned(),
+            tax_percent: Some(16.0),
+            due_days: 30,
+        };
+        let buyer = Buyer {
+            name: "Acme S.A. de C.V.".to_owned(),
+            address: "Reforma 1\nCiudad de México".to_owned(),
+            tax_id: "ACM010101AAA".to_owned(),
+        };
+        let parties = Parties {
+            seller: Some(&seller),
+            buyer: &buyer,
+        };
+        let text = text_of(&drawn_for(
+            parties,
+            "Acme",
+            &[line("Plan Pro", None, 11_600)],
+        ));
+        for part in [
+            "Offhook Ltd",
+            "1 Main Street",
+            "Tax ID GB123",
+            "Acme S.A. de C.V.",
+            "Ciudad de México",
+            "Tax ID ACM010101AAA",
+            "Without tax",
+            "100.00",
+            "VAT 16%",
+            "16.00",
+            "USD 116.00",
+            "2026-05-30",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert_eq!(seller.tax_in(-116), Some(-16));
     }
 
     #[test]

@@ -4,14 +4,15 @@ use offhook_boxed::boxed;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, EmailAddress, Timestamp};
+use offhook_domain::{AccountId, EmailAddress, EventId, Timestamp};
 use offhook_storage::{AttemptKey, AttemptRule, Membership, NewSession, Password, StoreError};
 use ring::rand::{SecureRandom, SystemRandom};
+use uuid::Uuid;
 
 use super::passwords::{self, PasswordFault};
 use super::{People, Person};
 use crate::digest::sha256;
-use crate::{Context, Result};
+use crate::{Context, Result, Zone};
 
 /// How long a session may be idle.
 const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
@@ -21,6 +22,9 @@ const LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// How often a session's last use is written at most.
 const SEEN_EVERY: Duration = Duration::from_secs(60);
+
+/// How long a secret waits for the page that shows it once.
+const SHOWN_WITHIN: Duration = Duration::from_secs(60);
 
 /// Random bytes of a token.
 const TOKEN_BYTES: usize = 32;
@@ -301,7 +305,10 @@ impl People {
                 tracing::warn!(%error, "the use of a session could not be written");
             }
         }
+        let zone = session.time_zone.as_deref();
+        let zone = zone.map_or_else(Zone::default, Zone::stored);
         Ok(Some(Person {
+            zone,
             caller: self.caller(here.account),
             member: here.member,
             accounts,
@@ -323,6 +330,26 @@ impl People {
             Some(digest) => self.ctx.store.switch_session(digest, account).await,
             None => Ok(false),
         }
+    }
+
+    /// Keeps a secret for the page that shows it once to this session: the change that made it answers with a redirect,
+    /// so that a reload does not repeat it. `id` is the row that it belongs to.
+    pub async fn show_once(&self, person: &Person, id: Uuid, secret: &str) -> Result<()> {
+        let now = self.ctx.clock.now();
+        let (secret, until) = ((EventId::from_uuid(id), secret), now.plus(SHOWN_WITHIN));
+        let store = &self.ctx.store;
+        store
+            .keep_shown_once(person.session, secret, (now, until))
+            .await
+    }
+
+    /// That secret; `None` if it was shown, is older than a minute, or is another session's.
+    pub async fn shown_once(&self, person: &Person, id: Uuid) -> Result<Option<String>> {
+        let (id, now) = (EventId::from_uuid(id), self.ctx.clock.now());
+        self.ctx
+            .store
+            .take_shown_once(person.session, id, now)
+            .await
     }
 
     /// How many other sessions the user has.

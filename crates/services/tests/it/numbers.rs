@@ -1,7 +1,7 @@
 //! Phone numbers: which account has one, and which agent.
 
 use offhook_domain::{AgentStatus, NumberProvider, Timestamp};
-use offhook_storage::{AgentChange, NumberChange, PhoneNumber, Store, mint};
+use offhook_storage::{AgentChange, AuditFilter, NumberChange, PhoneNumber, Store, mint};
 use offhook_testkit::contract;
 
 use super::shop::{Shop, T0, add_number, after, phone, race};
@@ -102,7 +102,7 @@ contract! {
         let shop = Shop::new(&store).await;
         let number = number(&shop, "+15005550123", T0);
         give(&store, number.clone(), true).await.unwrap();
-        let lines = store.audit(shop.account, None, 100).await.unwrap();
+        let lines = store.audit(shop.account, AuditFilter::default(), None, 100).await.unwrap();
         let shown = lines.iter().map(|line| (line.actor.as_str(), line.action.as_str(), line.target.clone()));
         assert_eq!(shown.filter(|line| *line == ("cli", "number.add", number.id.to_string())).count(), 1);
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use offhook_domain::{EmailAddress, MemberId, MemberRole, Timestamp};
-use offhook_storage::{Actor, Invitation, Member, NewSession, SignInLink, Store, mint};
+use offhook_storage::{
+    Actor, AuditFilter, Invitation, Member, NewSession, SignInLink, Store, mint,
+};
 use offhook_testkit::contract;
 
 use super::shop::{Shop, T0, after, paged, race};
@@ -97,7 +99,11 @@ async fn change(shop: &Shop, by: &Member, of: &Member, step: MemberStep) -> Resu
 
 /// The lines of the audit log about the team by these actors, sorted.
 async fn audited(shop: &Shop, actor: &str) -> Vec<String> {
-    let lines = shop.store.audit(shop.account, None, 100).await.unwrap();
+    let lines = shop
+        .store
+        .audit(shop.account, AuditFilter::default(), None, 100)
+        .await
+        .unwrap();
     let of_team = lines
         .iter()
         .filter(|line| line.actor.starts_with(actor) && line.action.starts_with("member."));

@@ -61,6 +61,15 @@ async fn with_prefixes(conn: &mut Conn, endpoints: Vec<Endpoint>) -> Result<Vec<
         .collect())
 }
 
+/// Whether a secret signs at `now`.
+macro_rules! signs {
+    ($now:expr) => {
+        secrets::expires_at
+            .is_null()
+            .or(secrets::expires_at.gt(Some($now)))
+    };
+}
+
 /// The sealed secrets that sign at `now` for these endpoints, newest last.
 pub(crate) async fn signing(
     conn: &mut Conn,
@@ -69,11 +78,7 @@ pub(crate) async fn signing(
 ) -> Result<Sealed> {
     Ok(secrets::table
         .filter(secrets::endpoint_id.eq_any(endpoints.iter().copied().map(V)))
-        .filter(
-            secrets::expires_at
-                .is_null()
-                .or(secrets::expires_at.gt(Some(now))),
-        )
+        .filter(signs!(now))
         .order((
             secrets::expires_at.is_null(),
             secrets::created_at,
@@ -126,6 +131,21 @@ impl Store {
 
     pub fn endpoint(&self, account: AccountId, id: EndpointId) -> Answer<'_, Option<EndpointView>> {
         read!(self, |conn| find(conn, account, id).await)
+    }
+
+    /// The secrets that sign for an endpoint at `now`, the current one first.
+    pub fn signing_now(
+        &self,
+        account: AccountId,
+        id: EndpointId,
+        now: Timestamp,
+    ) -> Answer<'_, Vec<SigningNow>> {
+        secrets::table
+            .filter(secrets::endpoint_id.eq_any(own!(endpoints, account, id).select(endpoints::id)))
+            .filter(signs!(now))
+            .order((secrets::created_at.desc(), secrets::id.desc()))
+            .select((secrets::prefix, secrets::created_at, secrets::expires_at))
+            .read_all(self)
     }
 
     /// A page of the account's endpoints, newest first, with one more than `limit` if there is a next page.

@@ -2,6 +2,8 @@
 
 use crate::prelude::*;
 
+use crate::schema::{request_log_bodies as bodies, request_log_faults as faults};
+
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 impl Store {
@@ -91,6 +93,69 @@ impl Store {
         })
     }
 
+    /// Writes what refused requests were told, and the bodies of those whose accounts keep them.
+    pub fn add_log_faults(&self, told: Vec<LogFault>) -> Answer<'_, ()> {
+        keep!(self, |conn| {
+            bulk! {
+                conn, "request_log_faults" "ON CONFLICT DO NOTHING", faults of fault in &told; account_id,
+                created_at, id, message
+            }?;
+            let sent = told.iter().filter(|fault| fault.body.is_some());
+            let senders: HashSet<AccountId> = sent.map(|fault| fault.account_id).collect();
+            ensure!(!senders.is_empty(), ());
+            let keepers: Vec<AccountId> = account_settings::table
+                .filter(account_settings::account_id.eq_any(senders.into_iter().map(V)))
+                .filter(account_settings::keeps_error_bodies)
+                .select(account_settings::account_id)
+                .load(conn)
+                .await?;
+            let kept = told
+                .into_iter()
+                .filter(|fault| keepers.contains(&fault.account_id));
+            let kept: Vec<(LogFault, String)> = kept
+                .filter_map(|mut fault| {
+                    let body = fault.body.take()?;
+                    Some((fault, body))
+                })
+                .collect();
+            bulk! {
+                conn, "request_log_bodies" "ON CONFLICT DO NOTHING", bodies of kept in &kept;
+                account_id = V(kept.0.account_id), created_at = V(kept.0.created_at), id = V(kept.0.id),
+                body = V(&kept.1)
+            }
+        })
+    }
+
+    /// What the request of an entry was told, and the shape of its body.
+    pub fn log_fault(
+        &self,
+        account: AccountId,
+        (at, id): PageKey<LogEntryId>,
+    ) -> Answer<'_, Option<LogFault>> {
+        read!(self, |conn| {
+            let key = (V(account), V(at), V(id));
+            let message = faults::table.find(key).select(faults::message);
+            let message: Option<String> = message.found(conn).await?;
+            let message = some_or!(message, None);
+            let body = bodies::table.find(key).select(bodies::body);
+            Ok(Some(LogFault {
+                account_id: account,
+                created_at: at,
+                id,
+                message,
+                body: body.found(conn).await?,
+            }))
+        })
+    }
+
+    /// Deletes the bodies of the account's requests from before `before`.
+    pub fn purge_log_bodies(&self, account: AccountId, before: Timestamp) -> Answer<'_, ()> {
+        diesel::delete(bodies::table)
+            .filter(bodies::account_id.eq(V(account)))
+            .filter(bodies::created_at.lt(V(before)))
+            .commit(self)
+    }
+
     /// Deletes up to `most` of the account's oldest log entries from before `before`. Returns how many. There is no
     /// index by age alone: PostgreSQL would use it for the pages of a large account.
     pub fn purge_log_entries(
@@ -111,6 +176,7 @@ impl Store {
             let count = old.len();
             for (at, id) in old {
                 delete(conn, logs::table.find((V(account), V(at), V(id)))).await?;
+                delete(conn, faults::table.find((V(account), V(at), V(id)))).await?;
             }
             Ok(Verdict::keep_if(count > 0, count))
         })

@@ -1,5 +1,6 @@
 //! Queries, written once for both databases.
 
+pub(crate) mod account_settings;
 pub(crate) mod account_voices;
 pub(crate) mod accounts;
 pub(crate) mod agent_pages;

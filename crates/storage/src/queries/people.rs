@@ -110,6 +110,7 @@ impl Store {
     pub fn audit(
         &self,
         account: AccountId,
+        AuditFilter { actor, action }: AuditFilter,
         after: Option<PageKey<EventId>>,
         limit: i64,
     ) -> Answer<'_, Vec<AuditEntry>> {
@@ -118,7 +119,13 @@ impl Store {
             .order((audit_log::at.desc(), audit_log::id.desc()))
             .limit(limit + 1)
             .select(AuditEntry::as_select())
-            .into_boxed::<Db>();
+            .into_boxed::<Db>()
+            .when(actor, |actor| audit_log::actor.eq(actor))
+            // `agent` stands for every action on agents.
+            .when(action, |action| {
+                let all = format!("{action}.%");
+                audit_log::action.eq(action).or(audit_log::action.like(all))
+            });
         if let Some((at, id)) = after {
             query = query
                 .filter(audit_log::at.le(V(at)))

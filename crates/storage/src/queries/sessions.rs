@@ -5,7 +5,7 @@ use super::{
     people::{hold_password, member_of, memberships},
 };
 use crate::prelude::*;
-use crate::schema::portal_sessions as sessions;
+use crate::schema::{portal_sessions as sessions, portal_shown_once as shown_once};
 
 pub(super) async fn insert(conn: &mut Conn, session: &NewSession, member: &Member) -> Result<()> {
     insert! {
@@ -31,6 +31,13 @@ pub(super) async fn end_stay(conn: &mut Conn, member: &Member) -> Result<()> {
     diesel::delete(links::table)
         .filter(links::email.eq(V(&member.email)))
         .filter(links::account_id.eq(V(member.account_id)))
+        .run(conn)
+        .await
+}
+
+/// Deletes secrets that were never shown.
+async fn delete_unread(conn: &mut Conn, now: Timestamp) -> Result<()> {
+    diesel::delete(shown_once::table.filter(shown_once::expires_at.le(V(now))))
         .run(conn)
         .await
 }
@@ -61,22 +68,30 @@ impl Store {
     /// The session with this token's digest, whatever its age, and its person's memberships.
     pub fn session(&self, digest: [u8; 32]) -> Answer<'_, Option<Session>> {
         read!(self, |conn| {
-            let found: Option<(EmailAddress, MemberId, Timestamp, Timestamp)> = sessions::table
+            type Row = (EmailAddress, AccountId, MemberId, Timestamp, Timestamp);
+            let found: Option<Row> = sessions::table
                 .find(digest.to_vec())
                 .select((
                     sessions::email,
+                    sessions::account_id,
                     sessions::member_id,
                     sessions::created_at,
                     sessions::seen_at,
                 ))
                 .found(conn)
                 .await?;
-            let (email, member, created_at, seen_at) = some_or!(found, None);
+            let (email, account, member, created_at, seen_at) = some_or!(found, None);
+            let time_zone = account_settings::table
+                .find(V(account))
+                .select(account_settings::time_zone)
+                .found(conn)
+                .await?;
             let memberships = memberships(conn, &email).await?;
             Ok(Some(Session {
                 member,
                 created_at,
                 seen_at,
+                time_zone,
                 memberships,
             }))
         })
@@ -114,6 +129,51 @@ impl Store {
 
     pub fn end_session(&self, digest: [u8; 32]) -> Answer<'_, ()> {
         diesel::delete(sessions::table.find(digest.to_vec())).commit(self)
+    }
+
+    /// Keeps a secret of the row `id` for a session until `until`, sealed.
+    pub fn keep_shown_once(
+        &self,
+        digest: [u8; 32],
+        (id, secret): (EventId, &str),
+        (now, until): (Timestamp, Timestamp),
+    ) -> Answer<'_, ()> {
+        let sealed = self.master_key.seal(secret, &id.uuid());
+        keep!(self, |conn| {
+            let sealed = sealed?;
+            delete_unread(conn, now).await?;
+            diesel::insert_into(shown_once::table)
+                .values(row! { shown_once: session_digest = digest, id, sealed = sealed.clone(), expires_at = until })
+                .on_conflict((shown_once::session_digest, shown_once::id))
+                .do_update()
+                .set(row! { shown_once: sealed, expires_at = until })
+                .run(conn)
+                .await
+        })
+    }
+
+    /// Takes what [`Store::keep_shown_once`] has kept; `None` if it was taken or has expired.
+    pub fn take_shown_once(
+        &self,
+        digest: [u8; 32],
+        id: EventId,
+        now: Timestamp,
+    ) -> Answer<'_, Option<String>> {
+        let key = self.master_key.clone();
+        keep!(self, |conn| {
+            let kept = || shown_once::table.find((digest.to_vec(), V(id)));
+            let found: Option<(Vec<u8>, Timestamp)> = kept()
+                .select((shown_once::sealed, shown_once::expires_at))
+                .found(conn)
+                .await?;
+            let (sealed, until) = some_or!(found, None);
+            // Of two readers at once, one deletes it.
+            let is_mine = diesel::delete(kept().filter(shown_once::sealed.eq(sealed.clone())))
+                .changes(conn)
+                .await?;
+            ensure!(is_mine && now < until, None);
+            key.open(&sealed, &id.uuid()).map(Some)
+        })
     }
 
     /// How many sessions a person has besides the one with this digest: used after `seen`, begun after `created`.
@@ -161,6 +221,7 @@ impl Store {
                 .filter(links::expires_at.le(V(now)))
                 .execute(conn)
                 .await?;
+            delete_unread(conn, now).await?;
             Ok(has_more | attempts::forget_old(conn, now).await?)
         })
     }

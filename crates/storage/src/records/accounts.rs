@@ -13,6 +13,44 @@ pub struct Account {
     pub created_at: Timestamp,
 }
 
+/// What an account has set for itself.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = account_settings)]
+pub struct AccountSettings {
+    /// The IANA name of the zone in which its times are shown.
+    pub time_zone: String,
+    /// Whether the shape of refused requests' bodies is kept.
+    pub keeps_error_bodies: bool,
+    /// From how many credits in a UTC month on its members are warned.
+    pub alert_credits: Option<Credits>,
+    #[diesel(embed)]
+    pub buyer: Buyer,
+}
+
+/// To whom an account's invoices are made out. Each may be empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = account_settings)]
+pub struct Buyer {
+    #[diesel(column_name = invoice_name)]
+    pub name: String,
+    /// Its lines.
+    #[diesel(column_name = invoice_address)]
+    pub address: String,
+    #[diesel(column_name = invoice_tax_id)]
+    pub tax_id: String,
+}
+
+impl Default for AccountSettings {
+    fn default() -> Self {
+        Self {
+            time_zone: "UTC".to_owned(),
+            keeps_error_bodies: false,
+            alert_credits: None,
+            buyer: Buyer::default(),
+        }
+    }
+}
+
 /// An API key, without its token.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = api_keys)]

@@ -43,6 +43,19 @@ impl LogEntry {
     }
 }
 
+/// What a refused request was told, beside its entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogFault {
+    pub account_id: AccountId,
+    /// The entry's time and id.
+    pub created_at: Timestamp,
+    pub id: LogEntryId,
+    /// The message of the response, without anything that the client wrote.
+    pub message: String,
+    /// The shape of the request's body: types and lengths.
+    pub body: Option<String>,
+}
+
 /// Which responses a log shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatusFilter {

@@ -64,6 +64,8 @@ pub struct Session {
     pub created_at: Timestamp,
     /// When it was used last, to the minute.
     pub seen_at: Timestamp,
+    /// The name of the zone that the session's account has set.
+    pub time_zone: Option<String>,
     /// Every account that the person is a member of, oldest membership first.
     pub memberships: Vec<Membership>,
 }
@@ -105,6 +107,15 @@ pub enum JoinsWith {
     First(String),
     /// The existing one, set at this time. The caller has checked it.
     Known(Timestamp),
+}
+
+/// Which lines of the audit log are shown.
+#[derive(Debug, Clone, Default)]
+pub struct AuditFilter {
+    /// Only those of this actor.
+    pub actor: Option<String>,
+    /// Only this action, such as `key.create`, or all on one kind of thing, such as `key`.
+    pub action: Option<String>,
 }
 
 /// A line of the audit log.

@@ -55,6 +55,15 @@ pub struct EndpointView {
     pub secret_prefix: String,
 }
 
+/// A secret that signs an endpoint's deliveries, as far as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable)]
+pub struct SigningNow {
+    pub prefix: String,
+    pub created_at: Timestamp,
+    /// When a rotated one stops signing; `None` for the current one.
+    pub expires_at: Option<Timestamp>,
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct EndpointChange {
     pub url: Option<String>,

@@ -1,10 +1,10 @@
 //! The request log.
 
 use offhook_domain::{AccountId, ConversationId, LogEntryId, ResourceId, ResourceKind, Timestamp};
-use offhook_storage::{LogEntry, LogFilter, StatusFilter, Store, mint};
+use offhook_storage::{LogEntry, LogFault, LogFilter, StatusFilter, Store, mint};
 use offhook_testkit::{TestDatabase, contract};
 
-use crate::it::shop::{T0, after, paged};
+use crate::it::shop::{Shop, T0, after, paged};
 
 fn entry(account: AccountId, at: Timestamp) -> LogEntry {
     LogEntry {
@@ -132,6 +132,43 @@ contract! {
             page
         });
         assert_eq!(seen.await.iter().map(|entry| entry.id).collect::<Vec<_>>(), all);
+    }
+
+    async fn a_refused_request_keeps_its_message_and_its_body_where_the_account_asks_for_it(store: Store) {
+        let (asking, silent) = (Shop::new(&store).await.account, Shop::new(&store).await.account);
+        store.set_keeps_error_bodies(asking, true).await.unwrap();
+        let fault = |account| {
+            let entry = entry(account, after(1));
+            let fault = LogFault {
+                account_id: account,
+                created_at: entry.created_at,
+                id: entry.id,
+                message: "`to`: is required".to_owned(),
+                body: Some("{}".to_owned()),
+            };
+            (entry, fault)
+        };
+        let ((asked, mine), (unasked, other)) = (fault(asking), fault(silent));
+        store.add_log_entries(vec![asked.clone(), unasked]).await.unwrap();
+        // A batch with an unknown commit is sent again.
+        for _ in 0..2 {
+            store.add_log_faults(vec![mine.clone(), other.clone()]).await.unwrap();
+        }
+        let read = async |of: &LogFault| store.log_fault(of.account_id, (of.created_at, of.id)).await.unwrap();
+        let told = |of: &LogFault| Some(LogFault { body: None, ..of.clone() });
+        assert_eq!(read(&mine).await, Some(mine.clone()));
+        assert_eq!(read(&other).await, told(&other));
+        assert_eq!(store.log_fault(silent, (mine.created_at, mine.id)).await.unwrap(), None);
+        store.purge_log_bodies(asking, after(1)).await.unwrap();
+        assert_eq!(read(&mine).await, Some(mine.clone()));
+        store.purge_log_bodies(asking, after(2)).await.unwrap();
+        assert_eq!(read(&mine).await, told(&mine));
+        store.add_log_faults(vec![mine.clone()]).await.unwrap();
+        assert_eq!(read(&mine).await, Some(mine.clone()));
+        store.set_keeps_error_bodies(asking, false).await.unwrap();
+        assert_eq!(read(&mine).await, told(&mine), "it no longer wants them");
+        assert_eq!(store.purge_log_entries(asking, after(2), 10).await.unwrap(), 1);
+        assert_eq!(read(&mine).await, None);
     }
 
     async fn the_oldest_entries_are_deleted_a_batch_at_a_time(database: TestDatabase) {

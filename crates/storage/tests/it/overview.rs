@@ -1,7 +1,7 @@
 //! The queries of an account's overview, and its members' own chats.
 
-use offhook_domain::{CallState, Channel, TerminationReason};
-use offhook_storage::{CallLatency, ChatEnding, Store, UsageHour};
+use offhook_domain::{CallState, Channel, FailureReason, TerminationReason};
+use offhook_storage::{CallLatency, ChatEnding, Quarter, Store, Stretch, UsageHour, mint};
 use offhook_testkit::contract;
 
 use crate::it::billing::assert_books;
@@ -56,12 +56,55 @@ contract! {
         assert_eq!(store.last_conversations(shop.account, Vec::new()).await.unwrap(), []);
     }
 
+    async fn a_stretch_is_counted_by_quarters_of_an_hour_and_by_reason_for_one_agent_or_all(store: Store) {
+        let shop = Shop::new(&store).await;
+        let (id, claim) = shop.closing(node()).await;
+        let settled = store.settle_call((shop.account, id, claim), settlement(CallState::Completed, 7));
+        assert!(settled.await.unwrap().is_some());
+        let quarter = 900;
+        for second in [1, quarter, quarter + 1] {
+            let id = shop.place(after(second)).await;
+            let ended = store.end_queued_call((shop.account, id), CANCELLED, settlement(CallState::Failed, 0));
+            assert!(ended.await.unwrap().is_some());
+        }
+        shop.place(after(2)).await;
+        let counted = async |agent, since, until| {
+            let stretch = Stretch { agent, since: after(since), until: after(until) };
+            let quarters = store.quarters(shop.account, stretch).await.unwrap();
+            let failures = store.failures(shop.account, stretch).await.unwrap();
+            assert!(quarters.iter().all(|found| found.begins_at() <= after(until)));
+            let each = |found: &Quarter| (found.calls, found.failed, found.credits);
+            (quarters.iter().map(each).collect::<Vec<_>>(), failures)
+        };
+        let cancelled = |count| vec![(Some(FailureReason::Cancelled), count)];
+        let all = (vec![(2, 1, 7), (2, 2, 0)], cancelled(3));
+        assert_eq!(counted(None, 0, 2 * quarter).await, all);
+        assert_eq!(counted(Some(shop.agent), 0, 2 * quarter).await, all);
+        assert_eq!(counted(None, quarter, quarter + 1).await, (vec![(1, 1, 0)], cancelled(1)));
+        let none = (vec![], vec![]);
+        assert_eq!(counted(Some(mint(T0)), 0, 2 * quarter).await, none);
+        let used = store.usage_shares(shop.account, (T0, after(9_999))).await.unwrap();
+        let conversations: i64 = used.iter().map(|share| share.conversations).sum();
+        let credits: i64 = used.iter().map(|share| share.credits).sum();
+        assert!(used.iter().all(|share| share.agent_id == shop.agent), "{used:?}");
+        assert_eq!((conversations, credits), (4, 7));
+        let other = Shop::new(&store).await;
+        assert_eq!(store.usage_shares(other.account, (T0, after(9_999))).await.unwrap(), []);
+        let whole = Stretch { agent: None, since: T0, until: after(9_999) };
+        assert_eq!(store.quarters(other.account, whole).await.unwrap(), []);
+        assert_eq!(store.failures(other.account, whole).await.unwrap(), []);
+        assert_eq!(store.reply_latencies(other.account, whole, 50).await.unwrap(), Vec::<String>::new());
+    }
+
     async fn latencies_are_those_of_the_newest_calls(store: Store) {
         let shop = Shop::new(&store).await;
         let (id, claim) = shop.closing(node()).await;
         let settled = store.settle_call((shop.account, id, claim), settlement(CallState::Completed, 7));
         settled.await.unwrap();
-        let latencies = |since, most| store.call_latencies(shop.account, since, most);
+        let latencies = |since, most| {
+            let stretch = Stretch { agent: None, since, until: after(100) };
+            store.call_latencies(shop.account, stretch, most)
+        };
         let measured = CallLatency { turns: 2, p50_ms: 300, p95_ms: 450 };
         assert_eq!(latencies(T0, 10).await.unwrap(), [measured]);
         assert_eq!(latencies(after(1), 10).await.unwrap(), []);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offhook_domain::{EmailAddress, MemberId, MemberRole, Plan, Timestamp};
+use offhook_domain::{EmailAddress, EventId, MemberId, MemberRole, Plan, Timestamp};
 use offhook_storage::{
     Account, AttemptKey, AttemptRule, Invitation, JoinsWith, Member, NewSession, SignInLink, Store,
     mint,
@@ -151,6 +151,35 @@ contract! {
         assert_eq!(who(&store, 1).await, Some(ana.id));
         assert!(!store.delete_ended_sessions(after(60), after(60)).await.unwrap());
         assert_eq!(who(&store, 1).await, None);
+    }
+
+    async fn a_secret_waits_a_minute_for_its_session_and_is_read_once(store: Store) {
+        let shop = Shop::new(&store).await;
+        let ana = join(&shop, "a@x.mx", MemberRole::Owner).await;
+        set_password(&shop, &ana, 1, T0).await;
+        assert!(store.begin_session(session(2, T0), ana, T0, (digest(40), vec![])).await.unwrap());
+        let id: EventId = mint(T0);
+        let keep = async |secret: &str| {
+            let until = (T0, after(60));
+            store.keep_shown_once(digest(1), (id, secret), until).await.unwrap();
+        };
+        let take = async |of: u8, at| store.take_shown_once(digest(of), id, at).await.unwrap();
+        keep("first").await;
+        keep("second").await;
+        assert_eq!(take(2, T0).await, None, "another session of the same person");
+        assert_eq!(take(1, after(59)).await.as_deref(), Some("second"));
+        assert_eq!(take(1, after(59)).await, None, "it was read");
+        keep("third").await;
+        assert_eq!(take(1, after(60)).await, None, "it has expired");
+        keep("fourth").await;
+        let readers = race(8, |_| {
+            let store = store.clone();
+            async move { store.take_shown_once(digest(1), id, T0).await.unwrap() }
+        });
+        assert_eq!(readers.await.into_iter().flatten().collect::<Vec<_>>(), ["fourth"]);
+        keep("fifth").await;
+        store.end_session(digest(1)).await.unwrap();
+        assert_eq!(take(1, T0).await, None, "its session has ended");
     }
 
     async fn of_many_attempts_at_once_no_more_are_counted_than_may_be(store: Store) {

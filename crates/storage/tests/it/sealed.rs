@@ -11,7 +11,7 @@ use crate::it::shop::{Shop, T0};
 const SCHEMA: &str = include_str!("../../src/schema.rs");
 
 /// Binary columns without secrets: digests, compared values, outgoing bodies, and incoming bodies.
-const PLAIN: [&str; 16] = [
+const PLAIN: [&str; 17] = [
     "api_keys.digest",
     "chat_messages.digest",
     "chat_sessions.token_digest",
@@ -27,6 +27,7 @@ const PLAIN: [&str; 16] = [
     "knowledge_uploads.content",
     "portal_sessions.digest",
     "sign_in_failures.digest",
+    "portal_shown_once.session_digest",
     "sign_in_links.digest",
 ];
 

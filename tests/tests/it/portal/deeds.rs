@@ -36,7 +36,7 @@ deeds! {
     of_two_people_who_edit_one_agent_neither_loses_anything: "/portal/agents/{id}/edit";
     knowledge_numbers_keys_and_a_chat_are_had_by_their_forms:
         "/portal/knowledge/text", "/portal/knowledge/search", "/portal/phone-numbers", "/portal/phone-numbers/new",
-        "/portal/developers", "/portal/try/chat", "/portal/try/chat/{id}";
+        "/portal/developers", "/portal/developers/{id}/token", "/portal/try/chat", "/portal/try/chat/{id}";
     a_batch_is_sent_from_a_file_and_watched_to_its_end:
         "/portal/batch-calls", "/portal/batch-calls/new", "/portal/batch-calls/send", "/portal/batch-calls/{id}";
     the_first_page_comes_in_100_kib: "/portal", "/portal/";
@@ -184,6 +184,8 @@ both! {
         browser.click("calls:read").await;
         browser.click(("Create key", "Crear clave")).await;
         browser.sees(("You won't be able to see it again.", "No podrás verlo de nuevo.")).await;
+        browser.reload().await;
+        browser.sees(("can't be shown again", "no se puede mostrar de nuevo")).await;
         browser.click(("I've saved it", "Ya lo guardé")).await;
         browser.click_near("CRM", ("Revoke", "Revocar")).await;
         browser.agrees().await;

@@ -31,6 +31,7 @@ pub(super) struct Furnished {
     pub(super) document: String,
     pub(super) folder: String,
     pub(super) log: String,
+    key: String,
     /// The pages of a password link and of an invitation.
     welcome: String,
     join: String,
@@ -99,10 +100,8 @@ impl Furnished {
         let batch = id(&make("/v1/batch-calls", batch, 202).await);
 
         let named = ["--account", &account.id, "--name", SCRIPT];
-        stage
-            .server
-            .cli(&[&["key", "create", "--scopes", "calls:read"], &named[..]].concat())
-            .await;
+        let key = [&["key", "create", "--scopes", "calls:read"], &named[..]].concat();
+        let key = id(&stage.server.cli(&key).await);
         let member = async |how: &str, email: &str| {
             let member = ["member", how, "--email", email, "--role", "viewer"];
             let member = [&member[..], &named[..]].concat();
@@ -125,6 +124,7 @@ impl Furnished {
             log: text(&newest("/v1/logs?status=4xx").await["request_id"]).to_owned(),
             welcome: stage.link(EVE).await,
             join: page(text(&invited["url"])).to_owned(),
+            key,
             agent,
             legacy,
             conversation,
@@ -158,6 +158,7 @@ impl Furnished {
             "batch-calls" => of(&self.batch),
             "phone-numbers" => of(&self.number),
             "tools" => of(&self.tool),
+            "developers" => of(&self.key),
             "webhooks" => of(&self.endpoint),
             "webhooks/deliveries" => of(&self.delivery),
             "knowledge/documents" => of(&self.document),

@@ -229,7 +229,7 @@ fn current_model(visitor: &Visitor, sheet: &Sheet<'_>) -> String {
     if provider.is_empty() {
         return t.t("Choose…", "Elige…").to_owned();
     }
-    let known = models_of(visitor, ModelKind::Llm, provider).into_iter();
+    let mut known = models_of(visitor, ModelKind::Llm, provider).into_iter();
     let label = known.rfind(|(name, _)| name == model);
     let label = label.map_or_else(|| model.to_owned(), |(_, label)| label);
     format!("{label} · {}", vendor(t, provider))

@@ -118,7 +118,7 @@ pub(super) const fn ended(reason: TerminationReason, lang: Lang) -> &'static str
     }
 }
 
-pub(super) const fn failed(reason: FailureReason, lang: Lang) -> &'static str {
+pub(crate) const fn failed(reason: FailureReason, lang: Lang) -> &'static str {
     match reason {
         FailureReason::NoAnswer => lang.t("No answer", "Nadie contestó"),
         FailureReason::Busy => lang.t("The line was busy", "La línea estaba ocupada"),

@@ -1,16 +1,16 @@
 //! Creating a key.
 
 use maud::{Markup, html};
-use offhook_domain::{Scope, Scopes, Timestamp};
+use offhook_domain::{KeyId, Scope, Scopes, Timestamp};
 use offhook_services::store::ApiKey;
-use offhook_services::{KeyError, KeyFault};
+use offhook_services::{KeyError, KeyFault, Zone};
 
 use super::{SECTION, keys, tables, title};
 use crate::fields::Fields;
-use crate::lang::Lang;
-use crate::parts::form;
-use crate::trouble::Answer;
-use crate::visit::{Developer, Post, Visitor};
+use crate::lang::{Lang, text};
+use crate::parts::{form, secret};
+use crate::trouble::{Answer, Trouble};
+use crate::visit::{Developer, Post, Visit, Visitor};
 
 /// Resources with their scopes, in the API's order.
 fn resources() -> Vec<(&'static str, Vec<Scope>)> {
@@ -45,10 +45,111 @@ fn resource_name(resource: &str, lang: Lang) -> &str {
     }
 }
 
+/// What most keys are for, so that nobody has to know the scopes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Full,
+    Read,
+    Calls,
+    /// The scopes that are checked.
+    Custom,
+}
+
+impl Access {
+    const ALL: [Self; 4] = [Self::Full, Self::Read, Self::Calls, Self::Custom];
+
+    /// A form without presets has the scopes checked.
+    fn of(fields: &Fields) -> Self {
+        let named = fields.text("access");
+        let mut all = Self::ALL.into_iter();
+        all.find(|access| access.value() == named)
+            .unwrap_or(Self::Custom)
+    }
+
+    const fn value(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Read => "read",
+            Self::Calls => "calls",
+            Self::Custom => "custom",
+        }
+    }
+
+    const fn name(self, t: Lang) -> (&'static str, &'static str) {
+        match self {
+            Self::Full => (
+                t.t("Full access", "Acceso completo"),
+                t.t("Every scope.", "Todos los permisos."),
+            ),
+            Self::Read => (
+                t.t("Read only", "Solo lectura"),
+                t.t(
+                    "Every scope that ends in :read.",
+                    "Todos los permisos que terminan en :read.",
+                ),
+            ),
+            Self::Calls => (
+                t.t("Place calls only", "Solo hacer llamadas"),
+                t.t(
+                    "calls:write, and calls:read to see how they ended.",
+                    "calls:write, y calls:read para ver cómo terminaron.",
+                ),
+            ),
+            Self::Custom => (
+                t.t("Custom", "Personalizado"),
+                t.t("The scopes below.", "Los permisos de abajo."),
+            ),
+        }
+    }
+
+    /// The scopes of a preset; `None` for those that are checked.
+    fn scopes(self) -> Option<Scopes> {
+        match self {
+            Self::Full => Some(Scopes::all()),
+            Self::Read => {
+                let reads = Scope::ALL.iter().copied();
+                Some(reads.filter(|scope| !scope.writes()).collect())
+            }
+            Self::Calls => Some([Scope::CallsRead, Scope::CallsWrite].into_iter().collect()),
+            Self::Custom => None,
+        }
+    }
+}
+
+/// The presets, and the scopes of a key with neither of them; the style sheet hides those until they count.
+fn scopes_field(typed: &Fields, t: Lang) -> Markup {
+    let chosen = Access::of(typed);
+    let is_chosen = |scope: Scope| typed.all("scope").any(|name| name == scope.as_str());
+    html! {
+        fieldset {
+            legend { (t.t("Scopes", "Permisos")) }
+            div.presets {
+                @for access in Access::ALL {
+                    @let (name, text) = access.name(t);
+                    label.check {
+                        input type="radio" name="access" value=(access.value()) checked[access == chosen];
+                        span { strong { (name) } " " span.soft { (text) } }
+                    }
+                }
+            }
+            div.scope-grid {
+                @for (resource, scopes) in resources() {
+                    fieldset.scope {
+                        legend { (resource_name(resource, t)) }
+                        @for scope in scopes {
+                            (form::check("scope", scope.as_str(), scope.as_str(), is_chosen(scope)))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// The form that creates a key; `typed` is the input of a refused one.
 pub(super) fn form_of(visitor: &Visitor, typed: &Fields, message: Option<&str>) -> Markup {
     let t = visitor.lang();
-    let is_chosen = |scope: Scope| typed.all("scope").any(|name| name == scope.as_str());
+    let zone = visitor.zone().name();
     html! {
         section.form-card aria-labelledby="create" {
             h2 #create { (t.t("Create key", "Crear clave")) }
@@ -58,26 +159,14 @@ pub(super) fn form_of(visitor: &Visitor, typed: &Fields, message: Option<&str>) 
                     .value(typed.text("name"))
                     .hint(t.t("The system that uses it, such as “CRM”.", "El sistema que la usa, por ejemplo «CRM»."))
                     .required())
-                fieldset {
-                    legend { (t.t("Scopes", "Permisos")) }
-                    div.scope-grid {
-                        @for (resource, scopes) in resources() {
-                            fieldset.scope {
-                                legend { (resource_name(resource, t)) }
-                                @for scope in scopes {
-                                    (form::check("scope", scope.as_str(), scope.as_str(), is_chosen(scope)))
-                                }
-                            }
-                        }
-                    }
-                }
+                (scopes_field(typed, t))
                 fieldset {
                     legend { (t.t("Limits", "Límites")) }
                     (form::check("read_only", "on", t.t(
                         "Read-only: scopes that end in :write are refused, even if selected",
                         "Solo lectura: los permisos que terminan en :write se rechazan, aunque estén elegidos",
                     ), typed.is_set("read_only")))
-                    (form::Input::text("expires_at", t.t("Expires (UTC)", "Vence (UTC)"))
+                    (form::Input::text("expires_at", &text!(t, "Expires ({zone})", "Vence ({zone})"))
                         .kind("date")
                         .value(typed.text("expires_at"))
                         .hint(t.t(
@@ -102,10 +191,15 @@ struct Wanted {
     budget: Option<i64>,
 }
 
-fn wanted(fields: &Fields, lang: Lang) -> Result<Wanted, &'static str> {
-    let scopes = fields.all("scope").map(str::parse::<Scope>);
-    let scopes: Result<Scopes, _> = scopes.collect();
-    let expires_at = fields.get("expires_at").map(Timestamp::parse_from);
+fn wanted(fields: &Fields, zone: &Zone, lang: Lang) -> Result<Wanted, &'static str> {
+    let checked = || fields.all("scope").map(str::parse::<Scope>);
+    let preset = Access::of(fields).scopes();
+    let scopes = preset.map_or_else(|| checked().collect::<Result<Scopes, _>>(), Ok);
+    let begin = |day| {
+        zone.day(day)
+            .map_or_else(|| Timestamp::parse_from(day), |(first, _)| Ok(first))
+    };
+    let expires_at = fields.get("expires_at").map(begin);
     let budget = fields.get("monthly_credit_budget").map(str::parse);
     Ok(Wanted {
         scopes: scopes.map_err(|_| {
@@ -153,7 +247,7 @@ const fn fault_told(fault: &KeyFault, lang: Lang) -> &'static str {
 }
 
 pub(super) async fn create(post: Post<Developer>) -> Answer {
-    let wanted = match wanted(&post.fields, post.lang()) {
+    let wanted = match wanted(&post.fields, post.zone(), post.lang()) {
         Ok(wanted) => wanted,
         Err(message) => return refuse(&post, message).await,
     };
@@ -168,8 +262,9 @@ pub(super) async fn create(post: Post<Developer>) -> Answer {
     );
     match made.await {
         Ok((key, token)) => {
-            let title = post.t("Key created", "Clave creada");
-            Ok(post.page(SECTION, title, &token_once(&post, &key, &token)))
+            let id = key.id.uuid();
+            post.show_once(id, &token).await?;
+            Ok(post.go(&format!("/developers/{id}/token"), ""))
         }
         Err(KeyError::Invalid(fault)) => refuse(&post, fault_told(&fault, post.lang())).await,
         Err(KeyError::Store(error)) => Err(error.into()),
@@ -186,8 +281,18 @@ async fn refuse(post: &Post<Developer>, message: &str) -> Answer {
     Ok(post.refused(SECTION, title(post), &body))
 }
 
-/// The token, only on the page that answers the form.
-fn token_once(visitor: &Visitor, key: &ApiKey, token: &str) -> Markup {
+/// `GET /portal/developers/{id}/token`: the token, once.
+pub(super) async fn show_token(visit: Visit<Developer>) -> Answer {
+    let id: KeyId = visit.id("id")?;
+    let keys = keys(&visit).list(visit.account()).await?;
+    let key = keys.iter().find(|key| key.id == id);
+    let key = key.ok_or_else(Trouble::not_found)?;
+    let token = visit.shown_once(id.uuid()).await?;
+    let title = visit.t("Key created", "Clave creada");
+    Ok(visit.page(SECTION, title, &token_once(&visit, key, token.as_deref())))
+}
+
+fn token_once(visitor: &Visitor, key: &ApiKey, token: Option<&str>) -> Markup {
     let t = visitor.lang();
     html! {
         p.lead {
@@ -195,14 +300,10 @@ fn token_once(visitor: &Visitor, key: &ApiKey, token: &str) -> Markup {
             strong { (key.name) }
             "."
         }
-        p.secret #token { (token) }
-        div.bar-of-actions {
-            button type="button" data-copy="token" { (t.t("Copy", "Copiar")) }
-        }
-        p.warning { (t.t(
-            "You won't be able to see it again. If you lose it, revoke the key and create another.",
-            "No podrás verlo de nuevo. Si lo pierdes, revoca la clave y crea otra.",
-        )) }
+        (secret::once(t, "token", token, t.t(
+            "If you lose it, revoke the key and create another.",
+            "Si lo pierdes, revoca la clave y crea otra.",
+        )))
         h2 { (t.t("Try it", "Pruébala")) }
         pre tabindex="0" { "curl " (visitor.base_url()) "/v1/me -H \"Authorization: Bearer $OFFHOOK_KEY\"" }
         div.bar-of-actions {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use offhook_domain::{CallHandle, ConversationId, RequestId, Resource, ResourceKind};
 use offhook_http::Code;
 use offhook_services::store::{
-    ApiKey, ConversationView, Delivery, DeliveryState, LogEntry, LogFilter,
+    ApiKey, ConversationView, Delivery, DeliveryState, LogEntry, LogFault, LogFilter,
 };
 
 use super::answer;
@@ -24,6 +24,7 @@ const MOST: u32 = 20;
 /// One request with what belongs to it.
 struct Line {
     entry: LogEntry,
+    fault: Option<LogFault>,
     conversation: Option<(ConversationView, Vec<Delivery>)>,
 }
 
@@ -45,8 +46,10 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let mut lines = Vec::with_capacity(entries.len());
     for entry in entries {
         let conversation = conversation_of(&visit, &entry).await?;
+        let fault = logs.fault(&entry).await?;
         lines.push(Line {
             entry,
+            fault,
             conversation,
         });
     }
@@ -97,12 +100,34 @@ fn story(line: &Line, keys: &[ApiKey], t: Lang) -> Markup {
             (list::fact(t.t("IP address", "Dirección IP"), &entry.ip))
             (list::fact(t.t("Request ID", "ID de solicitud"), html! { code { (entry.request_id) } }))
         }
+        @if let Some(fault) = &line.fault { (told(fault, t)) }
         @if let Some(why) = why { p { (why) } }
         h3 { (t.t("Related", "Relacionado")) }
         @if let Some((view, sent)) = &line.conversation {
             (conversation(view, t))
             (deliveries(sent, t))
         } @else { (thing(entry, t)) }
+    }
+}
+
+/// The message of an error response, and the shape of its request's body.
+fn told(fault: &LogFault, t: Lang) -> Markup {
+    html! {
+        h3 { (t.t("Error message", "Mensaje de error")) }
+        // The API speaks English.
+        p.failure { code lang="en" { (fault.message) } }
+        @if fault.message.contains('…') {
+            p.soft { (t.t(
+                "“…” stands for text of the request, which is not kept.",
+                "«…» representa texto de la solicitud, que no se conserva.",
+            )) }
+        }
+        @if let Some(body) = &fault.body {
+            details {
+                summary { (t.t("Shape of the request body", "Forma del cuerpo de la solicitud")) }
+                pre.wrapped tabindex="0" { (body) }
+            }
+        }
     }
 }
 
@@ -202,8 +227,8 @@ fn reason(code: &str, t: Lang) -> Option<&'static str> {
             "Se superó el límite de solicitudes. Espera lo que diga el encabezado Retry-After.",
         ),
         Code::InvalidJson | Code::InvalidBody | Code::InvalidQuery | Code::InvalidIdempotencyKey => t.t(
-            "A field in the request was invalid. The response's message names it.",
-            "Un campo de la solicitud no era válido. El mensaje de la respuesta dice cuál.",
+            "A field in the request was invalid. The message names it.",
+            "Un campo de la solicitud no era válido. El mensaje dice cuál.",
         ),
         Code::NotFound | Code::MethodNotAllowed => t.t(
             "The resource does not exist, or belongs to another account.",
@@ -211,8 +236,8 @@ fn reason(code: &str, t: Lang) -> Option<&'static str> {
         ),
         Code::PlanLimit => t.t("The plan does not include this.", "El plan no incluye esto."),
         Code::Conflict | Code::IdempotencyConflict => t.t(
-            "The request conflicts with the current state. The response's message says why.",
-            "La solicitud no es compatible con el estado actual. El mensaje de la respuesta dice por qué.",
+            "The request conflicts with the current state. The message says why.",
+            "La solicitud no es compatible con el estado actual. El mensaje dice por qué.",
         ),
         Code::UnsupportedRuntime | Code::AgentNotFound | Code::AgentDisabled => t.t(
             "The agent cannot do this: it does not exist, is not active, or is on the other platform.",

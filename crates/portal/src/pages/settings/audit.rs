@@ -1,13 +1,15 @@
 //! The audit log.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use maud::{Markup, html};
 use offhook_domain::{EventId, MemberId};
-use offhook_services::store::{AuditEntry, Member};
+use offhook_services::store::{AgentFilter, AuditEntry, AuditFilter, Member};
+use uuid::Uuid;
 
 use super::SECTION;
 use crate::lang::Lang;
+use crate::parts::agent_choice::AgentChoice;
 use crate::parts::list::{self, Table};
 use crate::parts::words;
 use crate::trouble::{Answer, Result};
@@ -23,8 +25,15 @@ pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
     let page = visit.page_of(EventId::from_uuid);
     let people = visit.services().people();
-    let entries = people.audit(visit.account(), page).await?;
+    let text = |name| visit.query().get(name).map(str::to_owned);
+    let filter = AuditFilter {
+        actor: text("who"),
+        action: text("what"),
+    };
+    let is_filtered = filter.actor.is_some() || filter.action.is_some();
+    let entries = people.audit(visit.account(), filter, page).await?;
     let members = members(&visit, &entries.items).await?;
+    let names = Names::read(&visit, &members).await?;
     let title = t.t("Audit log", "Bitácora de cambios");
     let body = html! {
         p {
@@ -35,7 +44,14 @@ pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
             " "
             a href={ (crate::PATH) "/logs" } { (t.t("Go to logs", "Ir a los registros")) }
         }
-        @if entries.items.is_empty() {
+        (filters(&visit, &members))
+        @if entries.items.is_empty() && is_filtered {
+            (list::empty(
+                t.t("No matching changes", "Ningún cambio coincide"),
+                t.t("Change the filters or clear them.", "Cambia los filtros o quítalos."),
+                Some(("/settings/audit", t.t("Show all", "Mostrar todos"))),
+            ))
+        } @else if entries.items.is_empty() {
             (list::empty(
                 t.t("No changes yet", "Aún no hay cambios"),
                 t.t("Changes you make in the portal appear here.", "Lo que cambies en el portal aparece aquí."),
@@ -46,11 +62,98 @@ pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
                 .column(t.t("When", "Cuándo"), |entry| words::when(entry.at))
                 .column(t.t("Who", "Quién"), |entry| actor_told(&entry.actor, &members, t))
                 .column(t.t("Action", "Acción"), |entry| action_told(&entry.action, t))
-                .column(t.t("Target", "Elemento"), |entry| html! { code.url { (entry.target) } }))
+                .column(t.t("Target", "Elemento"), |entry| names.target(entry, t)))
         }
         (list::more(&visit, &entries, |entry| (entry.at, entry.id.uuid())))
     };
     Ok(visit.page(SECTION, title, &body))
+}
+
+/// The filters: a person, and what was changed.
+fn filters(visitor: &Visitor, members: &[Member]) -> Markup {
+    let t = visitor.lang();
+    let people = members
+        .iter()
+        .map(|member| (format!("{MEMBER}{}", member.id), member.name.clone()));
+    let operator = (
+        "cli".to_owned(),
+        t.t("Operator (command line)", "Operador (línea de comandos)")
+            .to_owned(),
+    );
+    let objects = OBJECTS
+        .iter()
+        .filter_map(|object| Some((*object, object_name(object, t)?)));
+    html! {
+        form.filters method="get" action={ (crate::PATH) "/settings/audit" } {
+            (list::filter(visitor, "who", t.t("Who", "Quién"), t.t("Everyone", "Todos"), people.chain([operator])))
+            (list::filter(visitor, "what", t.t("What", "Qué"), t.t("All", "Todo"), objects))
+            button type="submit" { (t.t("Filter", "Filtrar")) }
+        }
+    }
+}
+
+/// The names of what entries are about.
+struct Names {
+    agents: AgentChoice,
+    /// Names of other things by their ids.
+    others: HashMap<String, String>,
+}
+
+impl Names {
+    async fn read(visitor: &Visitor, members: &[Member]) -> Result<Self> {
+        let (services, account) = (visitor.services(), visitor.account());
+        let endpoints = services.webhooks().list(account, first(TEAM)).await?.items;
+        let endpoints = endpoints
+            .into_iter()
+            .map(|view| (view.endpoint.id.to_string(), view.endpoint.url));
+        let members = members
+            .iter()
+            .map(|member| (member.id.to_string(), member.name.clone()));
+        Ok(Self {
+            agents: AgentChoice::of(visitor, AgentFilter::default()).await?,
+            others: endpoints.chain(members).collect(),
+        })
+    }
+
+    /// The name of what an entry is about, as a link where it has a page.
+    fn target(&self, entry: &AuditEntry, t: Lang) -> Markup {
+        let target = &entry.target;
+        let object = entry.action.split('.').next().unwrap_or_default();
+        let is_id = Uuid::parse_str(target).is_ok();
+        let name = match object {
+            "agent" | "analysis" | "widget" => self.agents.name(target),
+            _ => self.others.get(target).unwrap_or(target).clone(),
+        };
+        // An id without a name is told by what it is of.
+        let name = match is_id && name == *target {
+            true => object_name(object, t).unwrap_or(&name).to_owned(),
+            false => name,
+        };
+        let is_gone = entry.action.ends_with(".delete");
+        let path = page_of(object).filter(|_| is_id && !is_gone);
+        html! {
+            @match path {
+                Some(path) => a href={ (crate::PATH) (path) "/" (target) } { (name) },
+                None => span.url { (name) },
+            }
+            @if is_id { br; code.soft { (target) } }
+        }
+    }
+}
+
+/// Where a thing with an id has its page.
+fn page_of(object: &str) -> Option<&'static str> {
+    Some(match object {
+        "agent" | "analysis" | "widget" => "/agents",
+        "batch" => "/batch-calls",
+        "call" | "chat" => "/conversations",
+        "document" => "/knowledge/documents",
+        "folder" => "/knowledge/folders",
+        "number" => "/phone-numbers",
+        "tool" => "/tools",
+        "webhook" => "/webhooks",
+        _ => return None,
+    })
 }
 
 /// One page of the team, and further members who appear on this page.
@@ -99,6 +202,29 @@ fn action_told(action: &str, lang: Lang) -> Markup {
     }
 }
 
+/// What can be filtered by.
+const OBJECTS: [&str; 19] = [
+    "account",
+    "agent",
+    "analysis",
+    "batch",
+    "call",
+    "chat",
+    "document",
+    "folder",
+    "integration",
+    "invoice",
+    "key",
+    "member",
+    "number",
+    "password",
+    "sessions",
+    "tool",
+    "wallet",
+    "webhook",
+    "widget",
+];
+
 fn object_name(object: &str, lang: Lang) -> Option<&'static str> {
     Some(match object {
         "account" => lang.t("Account", "Cuenta"),
@@ -128,8 +254,10 @@ fn object_name(object: &str, lang: Lang) -> Option<&'static str> {
 fn verb_name(verb: &str, lang: Lang) -> Option<&'static str> {
     Some(match verb {
         "add" => lang.t("added", "se agregó"),
+        "alert" => lang.t("billing alert changed", "cambió su alerta de facturación"),
         "archive" => lang.t("archived", "se archivó"),
         "begin" => lang.t("started", "se inició"),
+        "buyer" => lang.t("billing address changed", "cambió sus datos de facturación"),
         "cancel" => lang.t("canceled", "se canceló"),
         "change" | "update" => lang.t("changed", "se cambió"),
         "connect" => lang.t("connected", "se conectó"),
@@ -160,6 +288,11 @@ fn verb_name(verb: &str, lang: Lang) -> Option<&'static str> {
         "rotate_secret" => lang.t("secret rotated", "se rotó su secreto"),
         "set" => lang.t("set", "se configuró"),
         "status" => lang.t("status changed", "cambió su estado"),
+        "error_bodies" => lang.t(
+            "log of refused requests changed",
+            "cambió su registro de rechazos",
+        ),
+        "time_zone" => lang.t("time zone changed", "cambió su zona horaria"),
         "test" => lang.t("test event sent", "se envió un evento de prueba"),
         "withdraw" => lang.t("invitation withdrawn", "se retiró la invitación"),
         _ => return None,

@@ -4,7 +4,7 @@ use offhook_domain::{EndpointId, Json};
 use offhook_services::store::EndpointStatus;
 
 use super::endpoint::{Form, again, fields_of, refused};
-use super::{SECTION, address_of, labels, secret_once};
+use super::{address_of, labels, to_secret};
 use crate::lang::text;
 use crate::parts::version;
 use crate::trouble::Answer;
@@ -56,8 +56,7 @@ pub(super) async fn rotate(post: Post<Developer>) -> Answer {
     match webhooks.rotate(post.account(), id, &body).await {
         Ok(registered) => {
             post.note("webhook.rotate_secret", id).await;
-            let title = post.t("New secret", "Secreto nuevo");
-            Ok(post.page(SECTION, title, &secret_once(&post, &registered)))
+            to_secret(&post, &registered).await
         }
         Err(error) => refused(&post, Form::Rotate, error).await,
     }
@@ -79,7 +78,10 @@ pub(super) async fn test(post: Post<Developer>) -> Answer {
 
 pub(super) async fn recover(post: Post<Developer>) -> Answer {
     let id = post.id("id")?;
-    let body = Json::object([("since", Json::from(post.fields.text("since")))]);
+    let since = post.fields.text("since");
+    let instant = post.zone().instant(since);
+    let since = instant.map_or_else(|| since.to_owned(), |at| at.to_string());
+    let body = Json::object([("since", Json::String(since))]);
     let webhooks = post.services().webhooks();
     match webhooks.recover(post.account(), id, &body).await {
         Ok(count) => {

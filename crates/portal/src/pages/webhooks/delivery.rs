@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
-use offhook_domain::{DeliveryId, MemberRole, Timestamp};
+use offhook_domain::{DeliveryId, Json, MemberRole, Timestamp};
 use offhook_services::store::{
     Attempt, AttemptOutcome, Delivery, DeliveryState, DeliveryStory, EndpointStatus, EndpointView,
 };
@@ -12,6 +12,7 @@ use super::deliveries::endpoints;
 use super::{SECTION, wording};
 use crate::PATH;
 use crate::lang::text;
+use crate::pages::agents::document::pretty;
 use crate::parts::{form, list, words};
 use crate::trouble::{Answer, Result};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -114,7 +115,7 @@ fn progress_part(visitor: &Visitor, story: &DeliveryStory) -> Markup {
             @if story.attempts.is_empty() {
                 p.soft { (t.t("None yet.", "Ninguno todavía.")) }
             }
-            @for attempt in &story.attempts { (attempt_card(visitor, attempt)) }
+            @for attempt in &story.attempts { (attempt_card(visitor, delivery, attempt)) }
         }
     }
 }
@@ -148,7 +149,7 @@ fn is_awaited(visitor: &Visitor, story: &DeliveryStory) -> bool {
     is_first || is_asked || story.attempts.iter().any(under_way)
 }
 
-fn attempt_card(visitor: &Visitor, attempt: &Attempt) -> Markup {
+fn attempt_card(visitor: &Visitor, delivery: &Delivery, attempt: &Attempt) -> Markup {
     let t = visitor.lang();
     let name = match attempt.number {
         0 => t.t("Manual", "Manual").to_owned(),
@@ -162,9 +163,8 @@ fn attempt_card(visitor: &Visitor, attempt: &Attempt) -> Markup {
                 (list::fact(t.t("Started", "Inició"), words::when(attempt.at)))
                 (list::fact(t.t("HTTP status", "Estado HTTP"), attempt.status_code.map_or_else(dash, |status| html! { (status) })))
                 (list::fact(t.t("Duration", "Duración"), attempt.duration_ms.map_or_else(dash, |ms| html! { (ms) " ms" })))
-                // Receivers see it as a header.
-                (list::fact("X-Service-Delivery", html! { code { (attempt.id) } }))
             }
+            (headers(visitor, delivery, attempt))
             @if let Some(error) = &attempt.error {
                 p.failure { (wording::failure(error, t)) }
             }
@@ -178,7 +178,30 @@ fn attempt_card(visitor: &Visitor, attempt: &Attempt) -> Markup {
     }
 }
 
-/// The exact bytes that are signed and sent.
+/// The headers that an attempt sent. Its signature is not stored.
+fn headers(visitor: &Visitor, delivery: &Delivery, attempt: &Attempt) -> Markup {
+    let t = visitor.lang();
+    let signature = format!("t={},v1=…", attempt.at.unix_seconds());
+    html! {
+        details {
+            summary { (t.t("Request headers", "Encabezados de la solicitud")) }
+            pre.wrapped tabindex="0" {
+                "Content-Type: application/json\n"
+                "User-Agent: Service-Webhook/1.0\n"
+                "X-Service-Event: " (delivery.kind) "\n"
+                "X-Service-Event-Id: " (delivery.event_id) "\n"
+                "X-Service-Delivery: " (attempt.id) "\n"
+                "X-Service-Signature: " (signature)
+            }
+            p.soft { (t.t(
+                "The signature itself is not stored.",
+                "La firma en sí no se guarda.",
+            )) }
+        }
+    }
+}
+
+/// The exact bytes that are signed and sent, and the same for reading.
 fn payload(visitor: &Visitor, story: &DeliveryStory) -> Markup {
     let t = visitor.lang();
     let Some(bytes) = &story.payload else {
@@ -190,11 +213,14 @@ fn payload(visitor: &Visitor, story: &DeliveryStory) -> Markup {
         };
     };
     html! {
-        p.soft { (t.t(
-            "Exactly as it is sent and signed.",
-            "Exactamente como se envía y se firma.",
-        )) }
-        pre.wrapped #payload tabindex="0" { (String::from_utf8_lossy(bytes)) }
+        @if let Ok(json) = Json::parse(bytes) { pre.wrapped tabindex="0" { (pretty(&json)) } }
+        details {
+            summary { (t.t(
+                "Exactly as it is sent and signed",
+                "Exactamente como se envía y se firma",
+            )) }
+            pre.wrapped #payload tabindex="0" { (String::from_utf8_lossy(bytes)) }
+        }
         p { button type="button" data-copy="payload" { (t.t("Copy", "Copiar")) } }
     }
 }

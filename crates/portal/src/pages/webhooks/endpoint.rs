@@ -5,10 +5,12 @@ use offhook_domain::{EndpointId, EventType, MemberRole};
 use offhook_services::UseCaseError;
 use offhook_services::store::{
     Delivery, Endpoint, EndpointDeliveryFilter, EndpointHealth, EndpointStatus, EndpointView,
+    SigningNow,
 };
 
 use super::{SECTION, address_fields, deliveries, wording};
 use crate::fields::Fields;
+use crate::lang::text;
 use crate::parts::version;
 use crate::parts::{form, list, words};
 use crate::trouble::{Answer, Result};
@@ -22,6 +24,7 @@ struct Looked<'a> {
     view: EndpointView,
     health: Option<EndpointHealth>,
     deliveries: Vec<Delivery>,
+    secrets: Vec<SigningNow>,
     refused: Option<Refused<'a>>,
 }
 
@@ -37,6 +40,7 @@ impl<'a> Looked<'a> {
             view,
             health: health.into_iter().find(|health| health.endpoint == id),
             deliveries: deliveries.items,
+            secrets: webhooks.signing_now(account, id).await?,
             refused,
         })
     }
@@ -105,6 +109,8 @@ fn draw(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
         (form::refusal(homeless.map(|refused| refused.message)))
         p.lead.url { (endpoint.url) }
         (facts(visitor, looked))
+        h2 { (t.t("Signing secrets", "Secretos de firma")) }
+        (secrets_table(visitor, &looked.secrets))
         h2 { (t.t("Recent deliveries", "Entregas recientes")) }
         @if looked.deliveries.is_empty() {
             p.soft { (t.t(
@@ -134,10 +140,31 @@ fn facts(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
             (list::fact(t.t("Status", "Estado"), wording::endpoint_badge(visitor, endpoint, health)))
             (list::fact(t.t("Failed deliveries since last success", "Entregas fallidas desde el último éxito"), given_up))
             (list::fact(t.t("Description", "Descripción"), description))
-            (list::fact(t.t("Secret", "Secreto"), html! { code { (looked.view.secret_prefix) "…" } }))
             (list::fact(t.t("Added", "Agregado"), words::when(endpoint.created_at)))
             (list::fact(t.t("Last updated", "Última actualización"), words::when(endpoint.updated_at)))
         }
+    }
+}
+
+/// Which secrets sign, and until when.
+fn secrets_table(visitor: &Visitor, secrets: &[SigningNow]) -> Markup {
+    let t = visitor.lang();
+    html! {
+        @if secrets.len() > 1 {
+            p { (t.t(
+                "Every delivery has a signature of each of these secrets. Update your server before the old ones expire.",
+                "Cada entrega lleva una firma de cada uno de estos secretos. Actualiza tu servidor antes de que venzan los anteriores.",
+            )) }
+        }
+        (list::Table::of(t.t("Signing secrets", "Secretos de firma"), secrets)
+            .column(t.t("Secret", "Secreto"), |secret| html! { code { (secret.prefix) "…" } })
+            .column(t.t("Created", "Creado"), |secret| words::when(secret.created_at))
+            .column(t.t("Signs until", "Firma hasta"), |secret| html! {
+                @match secret.expires_at {
+                    Some(end) => (words::when(end)),
+                    None => (t.t("Replaced by the next rotation", "Que lo reemplace la próxima rotación")),
+                }
+            }))
     }
 }
 
@@ -263,7 +290,7 @@ fn test_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
 }
 
 fn recover_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
-    let t = visitor.lang();
+    let (t, zone) = (visitor.lang(), visitor.zone().name());
     html! {
         p { (t.t(
             "Resends every delivery this endpoint missed since a point in time: failed and canceled deliveries, up to 14 days back.",
@@ -271,7 +298,7 @@ fn recover_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
         )) }
         (looked.refusal(Form::Recover))
         (form::form(visitor, &looked.path("/recover"), &html! {
-            (form::Input::text("since", t.t("Since (UTC)", "Desde (UTC)"))
+            (form::Input::text("since", &text!(t, "Since ({zone})", "Desde ({zone})"))
                 .kind("datetime-local")
                 .value(looked.typed(Form::Recover).map_or("", |typed| typed.text("since")))
                 .required())

@@ -1,11 +1,12 @@
 //! Event types and an example of each.
 
 use maud::{Markup, html};
-use offhook_domain::EventType;
+use offhook_domain::{EventType, Json};
 use offhook_services::event_example;
 
 use super::SECTION;
 use crate::lang::Lang;
+use crate::pages::agents::document::pretty;
 use crate::trouble::Answer;
 use crate::visit::{Viewer, Visit};
 
@@ -31,7 +32,9 @@ pub(super) const fn meaning(kind: EventType, lang: Lang) -> &'static str {
 pub(super) async fn catalog(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
     let example = |kind: EventType| -> Markup {
-        let body = String::from_utf8_lossy(&event_example(kind)).into_owned();
+        let body = Json::parse(&event_example(kind))
+            .as_ref()
+            .map_or_else(|_| String::new(), pretty);
         html! {
             h2 { code { (kind) } }
             p { (meaning(kind, t)) }

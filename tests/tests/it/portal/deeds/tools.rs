@@ -101,19 +101,4 @@ both! {
         assert_eq!(calendar.authority.good().0.len(), 0);
         browser.no_violations().await;
     }
-
-    async fn an_application_is_looked_for(database: Database) {
-        let Some((stage, person)) = Stage::seen(database).await else { return };
-        let browser = stage.owner(person).await;
-        browser.open("/portal/integrations").await;
-        let first = browser.text_of("tbody td").await;
-        let all = browser.count("tbody tr").await;
-        assert!(all > 1, "{all}");
-        browser.fill(("Name", "Nombre"), &first).await;
-        browser.click(("Filter", "Filtrar")).await;
-        browser.arrives("/portal/integrations?").await;
-        assert_eq!(browser.text_of("tbody td").await, first);
-        assert!(browser.count("tbody tr").await < all);
-        browser.no_violations().await;
-    }
 }

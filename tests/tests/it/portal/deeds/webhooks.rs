@@ -6,7 +6,7 @@ use super::super::stage::Stage;
 
 deeds! {
     an_event_is_sent_looked_at_and_sent_again:
-        "/portal/webhooks", "/portal/webhooks/{id}", "/portal/webhooks/deliveries",
+        "/portal/webhooks", "/portal/webhooks/{id}", "/portal/webhooks/{id}/secret", "/portal/webhooks/deliveries",
         "/portal/webhooks/deliveries/{id}", "/portal/webhooks/events";
     code_is_copied_that_carries_the_readers_own_address:
         "/portal/quick-start", "/portal/quick-start/webhooks";
