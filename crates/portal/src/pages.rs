@@ -20,6 +20,7 @@ pub(crate) mod sign_in;
 pub(crate) mod team;
 pub(crate) mod tools;
 pub(crate) mod trials;
+pub(crate) mod two_step;
 pub(crate) mod webhooks;
 
 use crate::page::Page;
@@ -28,6 +29,7 @@ use crate::page::Page;
 pub(crate) fn table() -> Vec<Page> {
     [
         sign_in::routes(),
+        two_step::routes(),
         first::routes(),
         join::routes(),
         profile::routes(),

@@ -5,6 +5,8 @@ mod joining;
 mod passwords;
 mod sessions;
 mod teamwork;
+mod totp;
+mod two_step;
 
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
@@ -26,6 +28,7 @@ pub use first::{BeginError, NewService};
 pub use joining::{InvitationFor, JoinError, Link, LinkError, LinkFor};
 pub use passwords::{PASSWORD_LENGTHS, PasswordFault};
 pub use sessions::{ChangePasswordError, SignInError, SignedIn};
+pub use two_step::{CodeError, NewFactor, TwoStepError, new_factor};
 
 /// How long a response waits for its change's entry in the audit log.
 const NOTED_WITHIN: Duration = Duration::from_secs(5);

@@ -733,6 +733,27 @@ tables! {
         seen_at -> sql::Instant,
     }
 
+    second_factors (email) {
+        email -> sql::Word,
+        id -> sql::Uuid,
+        sealed -> Binary,
+        last_step -> BigInt,
+        begun_at -> sql::Instant,
+    }
+
+    recovery_codes (email, digest) {
+        email -> sql::Word,
+        digest -> Binary,
+    }
+
+    half_sign_ins (digest) {
+        digest -> Binary,
+        email -> sql::Word,
+        account_id -> sql::Uuid,
+        changed_at -> sql::Instant,
+        expires_at -> sql::Instant,
+    }
+
     sign_in_links (digest) {
         digest -> Binary,
         email -> sql::Word,

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use offhook_services::{InvitationFor, JoinError, LinkError, LinkFor, SignedIn};
 
 use super::passwords;
-use super::sign_in::{add_session, address};
+use super::sign_in::{add_half, add_session, address};
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
@@ -89,6 +89,12 @@ fn welcome_page(
                 "Reemplaza tu contraseña actual en todas tus cuentas y termina tus sesiones.",
             )) }
         }
+        @if link.has_two_step {
+            p.hint { (lang.t(
+                "It also turns your two-step verification off. Set it up again on Profile.",
+                "También desactiva tu verificación en dos pasos. Configúrala de nuevo en Perfil.",
+            )) }
+        }
         @if guest.may_sign_in() {
             form method="post" action={ (PATH) "/welcome/" (token(guest)) } {
                 (email_field(link.email.as_str(), lang))
@@ -144,6 +150,11 @@ async fn join(guest: Guest, body: Payload) -> Answer {
             return enter(&guest, &signed_in, message).await;
         }
         Err(JoinError::Gone) => return Ok(gone(&guest)),
+        Err(JoinError::CodeRequired { token }) => {
+            let mut answer = guest.go("/sign-in/code", "");
+            add_half(&mut answer, &guest.portal, &token)?;
+            return Ok(answer);
+        }
         Err(JoinError::Throttled { seconds }) => {
             let message = passwords::throttled(seconds, lang);
             let mut answer = again(StatusCode::TOO_MANY_REQUESTS, &message);

@@ -7,6 +7,7 @@ use offhook_services::{ChangePasswordError, TeamRefusal};
 use super::passwords;
 use super::sign_in::add_session;
 use super::team::refusal;
+use super::two_step;
 use crate::fields::Fields;
 use crate::lang::text;
 use crate::page::Page;
@@ -42,6 +43,7 @@ struct Refused<'a> {
     /// The form of the name, and why it was refused.
     name: Option<(&'a Fields, &'a str)>,
     password: Option<&'a str>,
+    two_step: Option<&'a str>,
     leaving: Option<&'a str>,
 }
 
@@ -164,10 +166,21 @@ async fn refused(visitor: &Visitor, shown: &Refused<'_>) -> Answer {
     Ok(visitor.refused(SECTION, title(visitor), &body))
 }
 
+/// The page with the reason why two-step verification was not turned off.
+pub(super) async fn body_refusing_two_step(visitor: &Visitor, why: &str) -> Result<Markup> {
+    let shown = Refused {
+        two_step: Some(why),
+        ..Refused::default()
+    };
+    body(visitor, &shown).await
+}
+
 async fn body(visitor: &Visitor, shown: &Refused<'_>) -> Result<Markup> {
     let t = visitor.lang();
     let person = &visitor.person;
-    let others = visitor.services().people().other_sessions(person).await?;
+    let people = visitor.services().people();
+    let others = people.other_sessions(person).await?;
+    let recovery_codes = people.recovery_codes_left(person).await?;
     Ok(html! {
         dl.facts {
             (list::fact(t.t("Name", "Nombre"), &person.member.name))
@@ -185,6 +198,7 @@ async fn body(visitor: &Visitor, shown: &Refused<'_>) -> Result<Markup> {
                 button.primary type="submit" { (t.t("Change password", "Cambiar contraseña")) }
             }))
         }
+        (two_step::section(visitor, recovery_codes, shown.two_step))
         section aria-labelledby="language" {
             h2 #language { (t.t("Language", "Idioma")) }
             div.bar-of-actions {

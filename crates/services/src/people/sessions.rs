@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, EmailAddress, Timestamp};
-use offhook_storage::{AttemptKey, AttemptRule, Membership, NewSession, Password, StoreError};
+use offhook_storage::{
+    AttemptKey, AttemptRule, Begun, Membership, NewSession, Password, StoreError,
+};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::passwords::{self, PasswordFault};
@@ -55,6 +57,9 @@ pub enum SignInError {
     /// The address and the password do not match, or belong to a user who is not a member of any account.
     #[error("the e-mail address and the password do not belong together")]
     Wrong,
+    /// The password is right; a code of the second factor finishes the sign-in with this token.
+    #[error("a code of the second factor is needed")]
+    CodeRequired { token: String },
     #[error("too many attempts; try again in {seconds} s")]
     Throttled {
         /// How long no attempt is checked.
@@ -84,7 +89,7 @@ pub enum ChangePasswordError {
 impl From<SignInError> for ChangePasswordError {
     fn from(error: SignInError) -> Self {
         match error {
-            SignInError::Wrong => Self::Wrong,
+            SignInError::Wrong | SignInError::CodeRequired { .. } => Self::Wrong,
             SignInError::Throttled { seconds } => Self::Throttled { seconds },
             SignInError::Store(error) => Self::Store(error),
         }
@@ -124,8 +129,23 @@ impl Tried {
         }
     }
 
+    /// A code after the right password. Passwords and codes count apart.
+    pub(super) fn after_password(email: &EmailAddress, address: IpAddr) -> Self {
+        let address = network(address);
+        Self {
+            own: AttemptKey {
+                digest: sha256(format!("code {email}").as_bytes()),
+                most: TRIES_OF_PERSON,
+            },
+            shared: vec![AttemptKey {
+                digest: sha256(format!("address {address}").as_bytes()),
+                most: TRIES_FROM_ADDRESS,
+            }],
+        }
+    }
+
     /// An attempt of a signed-in user, in any of their accounts. Attempts to sign in do not count here.
-    fn inside(email: &EmailAddress) -> Self {
+    pub(super) fn inside(email: &EmailAddress) -> Self {
         Self {
             own: AttemptKey {
                 digest: sha256(format!("inside {email}").as_bytes()),
@@ -143,7 +163,7 @@ impl Tried {
     }
 
     /// The counts that a success takes back.
-    fn taken_back(self) -> ([u8; 32], Vec<[u8; 32]>) {
+    pub(super) fn taken_back(self) -> ([u8; 32], Vec<[u8; 32]>) {
         let shared = self.shared.iter().map(|key| key.digest).collect();
         (self.own.digest, shared)
     }
@@ -179,7 +199,8 @@ pub(super) fn begin(at: Timestamp) -> Result<(String, NewSession)> {
 
 #[boxed]
 impl People {
-    /// Starts a session of the user with this e-mail address and password, in the account that they joined first.
+    /// Starts a session of the user with this e-mail address and password, in the account that they joined first. With
+    /// two-step verification that is [`SignInError::CodeRequired`], and [`People::finish_sign_in`] starts it.
     /// `address` is the client's. Every mismatch is [`SignInError::Wrong`], after the same time.
     pub async fn sign_in(
         &self,
@@ -201,11 +222,21 @@ impl People {
         let store = &self.ctx.store;
         let begun =
             store.begin_session(session, member.clone(), kept.changed_at, tried.taken_back());
-        if !begun.await? {
-            return Err(SignInError::Wrong);
+        let begun = begun.await?.ok_or(SignInError::Wrong)?;
+        tracing::info!(member = %member.id, account = %member.account_id, ?begun, "signed in");
+        self.entered(token, begun).await
+    }
+
+    /// What a right password has begun.
+    pub(super) async fn entered(
+        &self,
+        token: String,
+        begun: Begun,
+    ) -> Result<SignedIn, SignInError> {
+        match begun {
+            Begun::Session => self.signed_in(token).await,
+            Begun::Half => Err(SignInError::CodeRequired { token }),
         }
-        tracing::info!(member = %member.id, account = %member.account_id, "signed in");
-        self.signed_in(token).await
     }
 
     /// The user of a session that has just begun.
@@ -227,7 +258,7 @@ impl People {
     }
 
     /// Counts an attempt before it is checked, so that no more pass in parallel than in sequence.
-    async fn take(&self, tried: Tried) -> Result<Tried, SignInError> {
+    pub(super) async fn take(&self, tried: Tried) -> Result<Tried, SignInError> {
         let (now, keys) = (self.ctx.clock.now(), tried.keys());
         match self.ctx.store.take_attempt(keys, TRIES, now).await? {
             Ok(()) => Ok(tried),

@@ -60,6 +60,7 @@ pub(crate) mod recordings;
 pub(crate) mod restored;
 pub(crate) mod retention;
 pub(crate) mod sealed;
+pub(crate) mod second_factors;
 pub(crate) mod sessions;
 pub(crate) mod settling;
 pub(crate) mod talks;

@@ -3,6 +3,7 @@
 use super::{
     attempts::{self, DELETED_AT_ONCE},
     people::{hold_password, member_of, memberships},
+    second_factors,
 };
 use crate::prelude::*;
 use crate::schema::portal_sessions as sessions;
@@ -22,6 +23,16 @@ pub(super) async fn end_all(conn: &mut Conn, email: &EmailAddress) -> Result<()>
         .await
 }
 
+/// Ends every session of a person except the one with this digest. Returns how many.
+pub(super) async fn end_others(
+    conn: &mut Conn,
+    email: &EmailAddress,
+    but: [u8; 32],
+) -> Result<usize> {
+    let theirs = sessions::table.filter(sessions::email.eq(V(email)));
+    Ok(delete(conn, theirs.filter(sessions::digest.ne(but.to_vec()))).await?)
+}
+
 /// Ends the sessions and links of a member in an account, when the member is removed or changed.
 pub(super) async fn end_stay(conn: &mut Conn, member: &Member) -> Result<()> {
     diesel::delete(sessions::table)
@@ -37,24 +48,24 @@ pub(super) async fn end_stay(conn: &mut Conn, member: &Member) -> Result<()> {
 
 impl Store {
     /// Begins a session of a member whose password is still the one set at `changed_at`, and takes back the attempt:
-    /// the whole count of `own`, and one of each `shared` key. `false` if the password or the member has changed.
+    /// the whole count of `own`, and one of each `shared` key. `None` if the password or the member has changed.
     pub fn begin_session(
         &self,
         session: NewSession,
         member: Member,
         changed_at: Timestamp,
         (own, shared): ([u8; 32], Vec<[u8; 32]>),
-    ) -> Answer<'_, bool> {
+    ) -> Answer<'_, Option<Begun>> {
         transact!(self, |conn| {
             let email = &member.email;
             attempts::take_back(conn, own, shared, session.at).await?;
             let is_same = hold_password(conn, email, changed_at).await?;
             let found = member_of(conn, member.account_id, email).await?;
             if !is_same || found.is_none_or(|found| found.id != member.id) {
-                return Ok(Rollback(false));
+                return Ok(Rollback(None));
             }
-            insert(conn, &session, &member).await?;
-            Ok(Commit(true))
+            let begun = second_factors::begin(conn, &session, &member, changed_at).await?;
+            Ok(Commit(Some(begun)))
         })
     }
 
@@ -134,10 +145,7 @@ impl Store {
 
     /// Ends every session of a person except the one with this digest. Returns how many.
     pub fn end_other_sessions(&self, email: EmailAddress, but: [u8; 32]) -> Answer<'_, usize> {
-        diesel::delete(sessions::table)
-            .filter(sessions::email.eq(V(email)))
-            .filter(sessions::digest.ne(but.to_vec()))
-            .commit_counted(self)
+        keep!(self, |conn| end_others(conn, &email, but).await)
     }
 
     /// Deletes sessions that were not used after `before`, and expired links and attempt counts. Returns whether there
@@ -161,6 +169,7 @@ impl Store {
                 .filter(links::expires_at.le(V(now)))
                 .execute(conn)
                 .await?;
+            second_factors::forget_old_halves(conn, now).await?;
             Ok(has_more | attempts::forget_old(conn, now).await?)
         })
     }

@@ -56,6 +56,33 @@ pub struct NewSession {
     pub at: Timestamp,
 }
 
+/// What a right password has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begun {
+    Session,
+    /// A sign-in that waits for a code of the second factor.
+    Half,
+}
+
+/// A person's second factor.
+#[derive(Clone)]
+pub struct SecondFactor {
+    pub id: CredentialId,
+    /// The secret that is shared with their authenticator app, as it was given.
+    pub secret: String,
+    /// How many recovery codes are left.
+    pub recovery_codes: i64,
+}
+
+/// A code of a second factor. Each is accepted once.
+#[derive(Debug, Clone, Copy)]
+pub enum Proof {
+    /// The factor's code of a time step.
+    Code { factor: CredentialId, step: i64 },
+    /// The digest of a recovery code.
+    Recovery([u8; 32]),
+}
+
 /// A session, and all memberships of its person.
 #[derive(Debug, Clone)]
 pub struct Session {

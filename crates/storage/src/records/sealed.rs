@@ -11,7 +11,7 @@ pub struct SealedColumn {
 }
 
 impl SealedColumn {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::of("webhook_secrets", "id", "sealed"),
         Self::of("provider_credentials", "id", "sealed"),
         Self::of("tools", "id", "headers"),
@@ -19,6 +19,7 @@ impl SealedColumn {
         Self::of("agent_version_tools", "tool_id", "headers"),
         Self::of("integration_connections", "id", "sealed"),
         Self::of("integration_consents", "id", "sealed"),
+        Self::of("second_factors", "id", "sealed"),
     ];
 
     const fn of(table: &'static str, owner: &'static str, secret: &'static str) -> Self {
