@@ -17,6 +17,7 @@ pub(crate) mod profile;
 pub(crate) mod quick_start;
 pub(crate) mod settings;
 pub(crate) mod sign_in;
+pub(crate) mod single_sign_on;
 pub(crate) mod team;
 pub(crate) mod tools;
 pub(crate) mod trials;
@@ -30,6 +31,7 @@ pub(crate) fn table() -> Vec<Page> {
     [
         sign_in::routes(),
         two_step::routes(),
+        single_sign_on::routes(),
         first::routes(),
         join::routes(),
         profile::routes(),

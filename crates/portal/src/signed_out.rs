@@ -259,6 +259,7 @@ pub(crate) fn page(
                 (Input::text("password", lang.t("Password", "Contraseña")).kind("password").autocomplete("current-password").required())
                 button.primary type="submit" { (lang.t("Sign in", "Iniciar sesión")) }
             }
+            p { a.button href={ (PATH) "/sso" } { (lang.t("Continue with single sign-on", "Continuar con inicio de sesión único")) } }
             p.hint { (lang.t(
                 "No account, or forgot your password? Ask your administrator for a sign-in link.",
                 "¿No tienes cuenta u olvidaste tu contraseña? Pide un enlace de acceso a tu administrador.",

@@ -119,8 +119,9 @@ pub use overview::{LastDay, Overview};
 pub use page::{Page, PageRequest};
 pub use people::{
     BeginError, ChangePasswordError, CodeError, InvitationFor, JoinError, Link, LinkError, LinkFor,
-    NewFactor, NewService, PASSWORD_LENGTHS, PasswordFault, People, Person, SignInError, SignedIn,
-    TwoStepError, new_factor,
+    NewFactor, NewService, PASSWORD_LENGTHS, PasswordFault, People, Person, ProviderFault,
+    SignInError, SignedIn, SingleSignOnBegun, SingleSignOnError, SingleSignOnFault, TwoStepError,
+    new_factor,
 };
 pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
 pub(crate) use providers::Providers;

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use offhook_services::{InvitationFor, JoinError, LinkError, LinkFor, SignedIn};
 
 use super::passwords;
-use super::sign_in::{add_half, add_session, address};
+use super::sign_in::{HALF_COOKIE, add_cookie_of, add_session, address, single_sign_on_required};
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
@@ -60,6 +60,9 @@ async fn set_password(guest: Guest, body: Payload) -> Answer {
             enter(&guest, &signed_in, message).await
         }
         Err(LinkError::Gone) => Ok(gone(&guest)),
+        Err(LinkError::SingleSignOnRequired) => {
+            Ok(guest.go("/sso", single_sign_on_required(guest.lang)))
+        }
         Err(LinkError::Password(fault)) => again(
             StatusCode::UNPROCESSABLE_ENTITY,
             passwords::fault(fault, guest.lang),
@@ -152,8 +155,11 @@ async fn join(guest: Guest, body: Payload) -> Answer {
         Err(JoinError::Gone) => return Ok(gone(&guest)),
         Err(JoinError::CodeRequired { token }) => {
             let mut answer = guest.go("/sign-in/code", "");
-            add_half(&mut answer, &guest.portal, &token)?;
+            add_cookie_of(&mut answer, &guest.portal, HALF_COOKIE, &token)?;
             return Ok(answer);
+        }
+        Err(JoinError::SingleSignOnRequired) => {
+            return Ok(guest.go("/sso", single_sign_on_required(lang)));
         }
         Err(JoinError::Throttled { seconds }) => {
             let message = passwords::throttled(seconds, lang);

@@ -189,16 +189,19 @@ async fn body(visitor: &Visitor, shown: &Refused<'_>) -> Result<Markup> {
             (list::fact(t.t("Account", "Cuenta"), &person.caller.account.name))
         }
         (naming(visitor, shown.name))
-        section aria-labelledby="password" {
-            h2 #password { (t.t("Change password", "Cambiar contraseña")) }
-            (form::refusal(shown.password))
-            (form::form(visitor, "/profile/password", &html! {
-                (Input::text("password", t.t("Current password", "Contraseña actual")).kind("password").autocomplete("current-password").required())
-                (passwords::new_field(t))
-                button.primary type="submit" { (t.t("Change password", "Cambiar contraseña")) }
-            }))
+        // Whom an identity provider signs in may have no password, and another owner of the same address one elsewhere.
+        @if !person.by_single_sign_on {
+            section aria-labelledby="password" {
+                h2 #password { (t.t("Change password", "Cambiar contraseña")) }
+                (form::refusal(shown.password))
+                (form::form(visitor, "/profile/password", &html! {
+                    (Input::text("password", t.t("Current password", "Contraseña actual")).kind("password").autocomplete("current-password").required())
+                    (passwords::new_field(t))
+                    button.primary type="submit" { (t.t("Change password", "Cambiar contraseña")) }
+                }))
+            }
+            (two_step::section(visitor, recovery_codes, shown.two_step))
         }
-        (two_step::section(visitor, recovery_codes, shown.two_step))
         section aria-labelledby="language" {
             h2 #language { (t.t("Language", "Idioma")) }
             div.bar-of-actions {
@@ -207,17 +210,19 @@ async fn body(visitor: &Visitor, shown: &Refused<'_>) -> Result<Markup> {
                 }
             }
         }
-        section aria-labelledby="sessions" {
-            h2 #sessions { (t.t("Other sessions", "Otras sesiones")) }
-            p {
-                @match others {
-                    0 => { (t.t("No other sessions.", "No hay otras sesiones.")) }
-                    1 => { (t.t("You have 1 other session.", "Tienes 1 sesión más.")) }
-                    _ => { (text!(t, "You have {others} other sessions.", "Tienes {others} sesiones más.")) }
+        @if !person.by_single_sign_on {
+            section aria-labelledby="sessions" {
+                h2 #sessions { (t.t("Other sessions", "Otras sesiones")) }
+                p {
+                    @match others {
+                        0 => { (t.t("No other sessions.", "No hay otras sesiones.")) }
+                        1 => { (t.t("You have 1 other session.", "Tienes 1 sesión más.")) }
+                        _ => { (text!(t, "You have {others} other sessions.", "Tienes {others} sesiones más.")) }
+                    }
                 }
-            }
-            @if others > 0 {
-                (form::button(visitor, "/profile/sessions", t.t("End other sessions", "Terminar otras sesiones"), &[]))
+                @if others > 0 {
+                    (form::button(visitor, "/profile/sessions", t.t("End other sessions", "Terminar otras sesiones"), &[]))
+                }
             }
         }
         (accounts(visitor))

@@ -73,8 +73,14 @@ async fn sign_in(guest: Guest, body: Payload) -> Answer {
         }
         Err(SignInError::CodeRequired { token }) => {
             let mut answer = code_page(&guest, StatusCode::OK, &kept, None);
-            add_half(&mut answer, &guest.portal, &token)?;
+            add_cookie_of(&mut answer, &guest.portal, HALF_COOKIE, &token)?;
             return Ok(answer);
+        }
+        Err(SignInError::SingleSignOnRequired) => {
+            return Ok(again(
+                StatusCode::FORBIDDEN,
+                single_sign_on_required(guest.lang),
+            ));
         }
         Err(SignInError::Throttled { seconds }) => {
             let message = passwords::throttled(seconds, guest.lang);
@@ -85,6 +91,14 @@ async fn sign_in(guest: Guest, body: Payload) -> Answer {
         Err(SignInError::Store(error)) => return Err(error.into()),
     };
     enter(&guest, &kept, signed_in).await
+}
+
+/// Why a right password opens nothing.
+pub(super) const fn single_sign_on_required(lang: Lang) -> &'static str {
+    lang.t(
+        "Your account requires single sign-on. Choose “Continue with single sign-on”.",
+        "Tu cuenta exige inicio de sesión único. Elige «Continuar con inicio de sesión único».",
+    )
 }
 
 /// Goes on after a sign-in, with the cookie of the new session.
@@ -158,20 +172,21 @@ async fn choose_language(post: Post<Viewer>) -> Answer {
 
 /// The cookie of a new session. It ends with the browser, or earlier on the server.
 pub(super) fn add_session(answer: &mut HttpResponse, portal: &Portal, token: &str) -> Result<()> {
-    add_cookie(answer, &cookie(portal, SESSION_COOKIE, token))
+    add_cookie_of(answer, portal, SESSION_COOKIE, token)
 }
 
-/// The cookie of a sign-in that waits for a code.
-pub(super) fn add_half(answer: &mut HttpResponse, portal: &Portal, token: &str) -> Result<()> {
-    add_cookie(answer, &cookie(portal, HALF_COOKIE, token))
+/// A cookie of the portal, which ends with the browser.
+pub(super) fn add_cookie_of(
+    answer: &mut HttpResponse,
+    portal: &Portal,
+    name: &str,
+    value: &str,
+) -> Result<()> {
+    add_cookie(answer, &cookie(portal, name, value))
 }
 
-/// Removes that cookie.
-pub(super) fn forget_half(answer: &mut HttpResponse) -> Result<()> {
-    forget(answer, HALF_COOKIE)
-}
-
-fn forget(answer: &mut HttpResponse, name: &str) -> Result<()> {
+/// Removes a cookie.
+pub(super) fn forget(answer: &mut HttpResponse, name: &str) -> Result<()> {
     let mut gone = Cookie::build(name, "").path(PATH).finish();
     gone.make_removal();
     add_cookie(answer, &gone)

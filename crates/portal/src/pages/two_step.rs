@@ -8,7 +8,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use qrcode::{Color, EcLevel, QrCode};
 
 use super::passwords;
-use super::sign_in::{HALF_COOKIE, MAX_KEPT_BYTES, address, enter, forget_half};
+use super::sign_in::{HALF_COOKIE, MAX_KEPT_BYTES, address, enter, forget};
 use crate::lang::Lang;
 use crate::page::Page;
 use crate::parts::form::{self, Input};
@@ -60,7 +60,7 @@ async fn finish(guest: Guest, body: Payload) -> Answer {
     {
         Ok(signed_in) => {
             let mut answer = enter(&guest, &kept, signed_in).await?;
-            forget_half(&mut answer)?;
+            forget(&mut answer, HALF_COOKIE)?;
             Ok(answer)
         }
         Err(CodeError::Expired) => {

@@ -11,6 +11,7 @@ mod integrations_in_calls;
 mod knowledge;
 mod sessions;
 mod sign_in;
+mod single_sign_on;
 mod spanish;
 mod stock;
 mod troubles;

@@ -53,6 +53,9 @@ pub enum LinkError {
     /// The link is invalid: it was used, has expired or never existed, or its recipient is no longer a member.
     #[error("the link opens nothing any more")]
     Gone,
+    /// The password is set; the account requires single sign-on.
+    #[error("the account requires single sign-on")]
+    SingleSignOnRequired,
     #[error("the password {0}")]
     Password(#[from] PasswordFault),
     #[error(transparent)]
@@ -75,6 +78,9 @@ pub enum JoinError {
     /// They are a member now; a code of the second factor finishes the sign-in with this token.
     #[error("a code of the second factor is needed")]
     CodeRequired { token: String },
+    /// They are a member now; the account requires single sign-on.
+    #[error("the account requires single sign-on")]
+    SingleSignOnRequired,
     #[error("too many attempts; try again in {seconds} s")]
     Throttled {
         /// How long no attempt is checked.
@@ -93,6 +99,7 @@ impl From<SignInError> for JoinError {
         match error {
             SignInError::Wrong => Self::Wrong,
             SignInError::CodeRequired { token } => Self::CodeRequired { token },
+            SignInError::SingleSignOnRequired => Self::SingleSignOnRequired,
             SignInError::Throttled { seconds } => Self::Throttled { seconds },
             SignInError::Store(error) => Self::Store(error),
         }
@@ -163,7 +170,8 @@ impl People {
         let set = store.set_password_by_link(digest, hash, session, key);
         let member = set.await?.ok_or(LinkError::Gone)?;
         tracing::info!(member = %member.id, account = %member.account_id, "a password was set by a link");
-        let person = self.who(&token).await?.ok_or(LinkError::Gone)?;
+        let person = self.who(&token).await?;
+        let person = person.ok_or(LinkError::SingleSignOnRequired)?;
         Ok(SignedIn { token, person })
     }
 
@@ -216,6 +224,10 @@ impl People {
         };
         self.give_back(tried).await?;
         tracing::info!(member = %member.id, account = %member.account_id, "an invitation was accepted");
-        Ok(self.entered(token, begun).await?)
+        match self.entered(token, begun).await {
+            // The session opens no account: this one requires single sign-on.
+            Err(SignInError::Wrong) => Err(JoinError::SingleSignOnRequired),
+            entered => Ok(entered?),
+        }
     }
 }

@@ -60,6 +60,9 @@ pub enum SignInError {
     /// The password is right; a code of the second factor finishes the sign-in with this token.
     #[error("a code of the second factor is needed")]
     CodeRequired { token: String },
+    /// The password is right, but every account of the user requires single sign-on.
+    #[error("the account requires single sign-on")]
+    SingleSignOnRequired,
     #[error("too many attempts; try again in {seconds} s")]
     Throttled {
         /// How long no attempt is checked.
@@ -89,7 +92,9 @@ pub enum ChangePasswordError {
 impl From<SignInError> for ChangePasswordError {
     fn from(error: SignInError) -> Self {
         match error {
-            SignInError::Wrong | SignInError::CodeRequired { .. } => Self::Wrong,
+            SignInError::Wrong
+            | SignInError::CodeRequired { .. }
+            | SignInError::SingleSignOnRequired => Self::Wrong,
             SignInError::Throttled { seconds } => Self::Throttled { seconds },
             SignInError::Store(error) => Self::Store(error),
         }
@@ -215,7 +220,15 @@ impl People {
         let tried = self.take_attempt(email, address, kept.as_ref()).await?;
         let kept = self.verify(password, kept).await?;
         let Some(Membership { member, .. }) = memberships.first() else {
-            return Err(SignInError::Wrong);
+            // `verify` has found a password, so this is an address.
+            let is_member = match email.parse::<EmailAddress>() {
+                Ok(email) => self.ctx.store.is_member(email).await?,
+                Err(_) => false,
+            };
+            return Err(match is_member {
+                true => SignInError::SingleSignOnRequired,
+                false => SignInError::Wrong,
+            });
         };
         let at = self.ctx.clock.now();
         let (token, session) = begin(at)?;
@@ -336,6 +349,7 @@ impl People {
             caller: self.caller(here.account),
             member: here.member,
             accounts,
+            by_single_sign_on: session.by_single_sign_on,
             session: digest,
         }))
     }
@@ -365,8 +379,12 @@ impl People {
         store.count_other_sessions(email, but, since).await
     }
 
-    /// Ends every other session of the user. Returns the number of rows, which includes expired sessions.
+    /// Ends every other session of the user. Returns the number of rows, which includes expired sessions. A session by
+    /// single sign-on has no say over those of other accounts, and ends none.
     pub async fn end_other_sessions(&self, person: &Person) -> Result<usize> {
+        if person.by_single_sign_on {
+            return Ok(0);
+        }
         let email = person.member.email.clone();
         let store = &self.ctx.store;
         store.end_other_sessions(email, person.session).await

@@ -48,7 +48,9 @@ pub enum TwoStepError {
 impl From<SignInError> for TwoStepError {
     fn from(error: SignInError) -> Self {
         match error {
-            SignInError::Wrong | SignInError::CodeRequired { .. } => Self::Password,
+            SignInError::Wrong
+            | SignInError::CodeRequired { .. }
+            | SignInError::SingleSignOnRequired => Self::Password,
             SignInError::Throttled { seconds } => Self::Throttled { seconds },
             SignInError::Store(error) => Self::Store(error),
         }
@@ -76,7 +78,9 @@ pub enum CodeError {
 impl From<SignInError> for CodeError {
     fn from(error: SignInError) -> Self {
         match error {
-            SignInError::Wrong | SignInError::CodeRequired { .. } => Self::Expired,
+            SignInError::Wrong
+            | SignInError::CodeRequired { .. }
+            | SignInError::SingleSignOnRequired => Self::Expired,
             SignInError::Throttled { seconds } => Self::Throttled { seconds },
             SignInError::Store(error) => Self::Store(error),
         }

@@ -77,15 +77,39 @@ pub(crate) async fn distrust(conn: &mut Conn, email: &EmailAddress) -> Result<()
     Ok(())
 }
 
-/// Every account that the person is a member of, oldest membership first.
+/// Every account that the person may enter with their password, oldest membership first. Where single sign-on is
+/// required, only owners may.
 pub(super) async fn memberships(conn: &mut Conn, email: &EmailAddress) -> Result<Vec<Membership>> {
+    let required = single_sign_on::table
+        .filter(single_sign_on::account_id.eq(members::account_id))
+        .filter(single_sign_on::is_required);
+    let may_enter = members::role
+        .eq(V(MemberRole::Owner))
+        .or(not(diesel::dsl::exists(required)));
     Ok(members::table
         .inner_join(accounts::table)
         .filter(members::email.eq(V(email)))
+        .filter(may_enter)
         .order((members::joined_at, members::id))
         .select(Membership::as_select())
         .load(conn)
         .await?)
+}
+
+/// One membership.
+pub(super) async fn membership(conn: &mut Conn, member: MemberId) -> Result<Option<Membership>> {
+    Ok(members::table
+        .inner_join(accounts::table)
+        .filter(members::id.eq(V(member)))
+        .select(Membership::as_select())
+        .found(conn)
+        .await?)
+}
+
+/// Whether the person is a member of an account.
+pub(super) async fn is_member(conn: &mut Conn, email: &EmailAddress) -> Result<bool> {
+    let theirs = members::table.filter(members::email.eq(V(email)));
+    theirs.select(members::id).exists(conn).await
 }
 
 /// The account's member with this address.
@@ -128,7 +152,12 @@ impl Store {
         query.read_all(self)
     }
 
-    /// A person's password and memberships.
+    /// Whether the person is a member of an account, whatever enters it.
+    pub fn is_member(&self, email: EmailAddress) -> Answer<'_, bool> {
+        read!(self, |conn| is_member(conn, &email).await)
+    }
+
+    /// A person's password, and the memberships that it opens.
     pub fn person(&self, email: EmailAddress) -> Answer<'_, (Option<Password>, Vec<Membership>)> {
         read!(self, |conn| {
             let password = password(conn, &email).await?;
@@ -310,7 +339,7 @@ impl Store {
                 JoinsWith::First(hash) => {
                     // The operator has made the address a member elsewhere; an invitation does not prove who its owner
                     // is.
-                    ensure!(memberships(conn, &email).await?.is_empty(), Rollback(None));
+                    ensure!(!is_member(conn, &email).await?, Rollback(None));
                     diesel::insert_into(people::table)
                         .values(row! {
                             people: email = &email, password = hash, changed_at = at,

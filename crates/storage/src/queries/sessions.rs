@@ -2,7 +2,7 @@
 
 use super::{
     attempts::{self, DELETED_AT_ONCE},
-    people::{hold_password, member_of, memberships},
+    people::{hold_password, member_of, membership, memberships},
     second_factors,
 };
 use crate::prelude::*;
@@ -72,19 +72,25 @@ impl Store {
     /// The session with this token's digest, whatever its age, and its person's memberships.
     pub fn session(&self, digest: [u8; 32]) -> Answer<'_, Option<Session>> {
         read!(self, |conn| {
-            let found: Option<(EmailAddress, MemberId, Timestamp, Timestamp)> = sessions::table
-                .find(digest.to_vec())
-                .select((
-                    sessions::email,
-                    sessions::member_id,
-                    sessions::created_at,
-                    sessions::seen_at,
-                ))
-                .found(conn)
-                .await?;
-            let (email, member, created_at, seen_at) = some_or!(found, None);
-            let memberships = memberships(conn, &email).await?;
+            let found: Option<(EmailAddress, MemberId, Timestamp, Timestamp, bool)> =
+                sessions::table
+                    .find(digest.to_vec())
+                    .select((
+                        sessions::email,
+                        sessions::member_id,
+                        sessions::created_at,
+                        sessions::seen_at,
+                        sessions::by_single_sign_on,
+                    ))
+                    .found(conn)
+                    .await?;
+            let (email, member, created_at, seen_at, by_single_sign_on) = some_or!(found, None);
+            let memberships = match by_single_sign_on {
+                true => membership(conn, member).await?.into_iter().collect(),
+                false => memberships(conn, &email).await?,
+            };
             Ok(Some(Session {
+                by_single_sign_on,
                 member,
                 created_at,
                 seen_at,
@@ -93,16 +99,20 @@ impl Store {
         })
     }
 
-    /// Moves a session to another account that its person is a member of; `false` if there is no such membership.
+    /// Moves a session to another account that its person may enter with their password; `false` if they may not, or
+    /// single sign-on has begun the session.
     pub fn switch_session(&self, digest: [u8; 32], account: AccountId) -> Answer<'_, bool> {
         transact!(self, |conn| {
             let email: Option<EmailAddress> = sessions::table
                 .find(digest.to_vec())
+                .filter(not(sessions::by_single_sign_on))
                 .select(sessions::email)
                 .found(conn)
                 .await?;
             let email = some_or!(email, Rollback(false));
-            let member = some_or!(member_of(conn, account, &email).await?, Rollback(false));
+            let mut entered = memberships(conn, &email).await?.into_iter();
+            let found = entered.find(|one| one.account.id == account);
+            let member = some_or!(found, Rollback(false)).member;
             let moved = diesel::update(sessions::table.find(digest.to_vec()))
                 .set(row! { sessions: account_id = account, member_id = member.id })
                 .changes(conn)

@@ -91,7 +91,9 @@ pub struct Session {
     pub created_at: Timestamp,
     /// When it was used last, to the minute.
     pub seen_at: Timestamp,
-    /// Every account that the person is a member of, oldest membership first.
+    /// Whether the account's identity provider began it.
+    pub by_single_sign_on: bool,
+    /// Every account that it opens, oldest membership first.
     pub memberships: Vec<Membership>,
 }
 
@@ -132,6 +134,34 @@ pub enum JoinsWith {
     First(String),
     /// The existing one, set at this time. The caller has checked it.
     Known(Timestamp),
+}
+
+/// An account's identity provider (OpenID Connect).
+#[derive(Clone, Queryable, Selectable)]
+#[diesel(table_name = single_sign_on)]
+pub struct SingleSignOn {
+    /// Another one after each change.
+    pub id: CredentialId,
+    pub issuer: String,
+    pub client_id: String,
+    /// The sealed secret of the client.
+    pub(crate) sealed: Vec<u8>,
+    /// The domain of its members' addresses.
+    pub email_domain: Option<String>,
+    /// Whether only owners may sign in with a password.
+    pub is_required: bool,
+    /// Whether people who are no members become viewers.
+    pub creates_viewers: bool,
+}
+
+/// What an identity provider is set to.
+#[derive(Debug, Clone)]
+pub struct NewSingleSignOn {
+    pub issuer: String,
+    pub client_id: String,
+    pub email_domain: Option<String>,
+    pub is_required: bool,
+    pub creates_viewers: bool,
 }
 
 /// A line of the audit log.

@@ -119,6 +119,7 @@ fn object_name(object: &str, lang: Lang) -> Option<&'static str> {
         "recovery_code" => lang.t("Recovery code", "Código de recuperación"),
         "sessions" => lang.t("Other sessions", "Otras sesiones"),
         "two_step" => lang.t("Two-step verification", "Verificación en dos pasos"),
+        "single_sign_on" => lang.t("Single sign-on", "Inicio de sesión único"),
         "tool" => lang.t("Tool", "Herramienta"),
         "wallet" => lang.t("Wallet", "Monedero"),
         "webhook" => lang.t("Webhook", "Webhook"),
