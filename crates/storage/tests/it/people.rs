@@ -1,11 +1,12 @@
 //! People: sessions, links, sign-in attempts, and members' changes to the team.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use offhook_domain::{EmailAddress, MemberId, MemberRole, Plan, Timestamp};
 use offhook_storage::{
-    Account, AttemptKey, AttemptRule, Begun, Invitation, JoinsWith, Member, NewSession, Proof,
-    SignInLink, Store, mint,
+    Account, AttemptKey, AttemptRule, Begun, Invitation, JoinsWith, Member, NewSession,
+    NewSingleSignOn, Proof, SignInLink, Store, mint,
 };
 use offhook_testkit::contract;
 
@@ -200,6 +201,57 @@ contract! {
         set_password(&shop, &ana, 21, after(8)).await.unwrap();
         assert!(store.second_factor(ana.email.clone()).await.unwrap().is_none());
         assert!(!finish(19, Proof::Recovery(digest(51)), 20, after(8)).await);
+    }
+
+    async fn a_provider_opens_its_own_account_and_may_be_required(store: Store) {
+        let shop = Shop::new(&store).await;
+        let other = Shop::new(&store).await;
+        let ana = join(&shop, "a@x.mx", MemberRole::Developer).await;
+        let there = join(&other, "a@x.mx", MemberRole::Viewer).await;
+        let boss = join(&shop, "b@x.mx", MemberRole::Owner).await;
+        set_password(&shop, &ana, 1, T0).await;
+        set_password(&shop, &boss, 2, T0).await;
+        let set = async |account, issuer: &str, domain: &str, is_required| {
+            let new = NewSingleSignOn {
+                issuer: issuer.to_owned(),
+                client_id: "client".to_owned(),
+                email_domain: Some(domain.to_owned()),
+                is_required,
+                creates_viewers: false,
+            };
+            store.set_single_sign_on(account, new, "secret", T0).await.unwrap()
+        };
+        let opens = async |of: u8| {
+            let session = store.session(digest(of)).await.unwrap();
+            let memberships = session.into_iter().flat_map(|session| session.memberships);
+            memberships.map(|one| one.member.id).collect::<BTreeSet<_>>()
+        };
+        assert!(set(shop.account, "https://one.example", "x.mx", false).await);
+        assert!(!set(other.account, "https://two.example", "x.mx", false).await, "it is taken");
+        assert_eq!(store.account_of_domain("x.mx".to_owned()).await.unwrap(), Some(shop.account));
+        let provider = store.single_sign_on(shop.account).await.unwrap().unwrap();
+        assert_eq!(store.client_secret(&provider).unwrap(), "secret");
+        let begin = async |provider, address: &str, of: u8| {
+            let whom = (email(address), session(of, T0));
+            let of = (shop.account, provider);
+            store.begin_session_by_provider(of, whom.0, whom.1).await.unwrap().map(|member| member.id)
+        };
+        assert_eq!(begin(provider.id, "a@x.mx", 3).await, Some(ana.id));
+        assert_eq!(begin(provider.id, "c@x.mx", 4).await, None);
+        assert_eq!(begin(mint(T0), "a@x.mx", 4).await, None, "another one is set by now");
+        assert_eq!((opens(1).await, opens(3).await), ([ana.id, there.id].into(), [ana.id].into()));
+        assert!(!store.switch_session(digest(3), other.account).await.unwrap());
+        assert!(set(shop.account, "https://one.example", "x.mx", true).await);
+        assert_eq!((opens(1).await, opens(2).await), ([there.id].into(), [boss.id].into()));
+        assert_eq!(opens(3).await, [ana.id].into());
+        assert!(!store.switch_session(digest(1), shop.account).await.unwrap());
+        assert!(store.switch_session(digest(1), other.account).await.unwrap());
+        // Another issuer ends what the one before has begun.
+        assert!(set(shop.account, "https://three.example", "x.mx", true).await);
+        assert_eq!((opens(3).await, opens(2).await), ([].into(), [boss.id].into()));
+        assert!(store.remove_single_sign_on(shop.account, T0).await.unwrap());
+        assert!(!store.remove_single_sign_on(shop.account, T0).await.unwrap());
+        assert_eq!(opens(1).await, [ana.id, there.id].into());
     }
 
     async fn the_use_of_a_session_is_written_once_in_a_while(store: Store) {
