@@ -139,6 +139,7 @@ pub(crate) async fn services(
         has_redis: settings.redis_url.is_some(),
         webhook_policy: webhook_policy(settings),
         tool_client: GuardedClient::new(Policy::default())?,
+        sso_client: GuardedClient::new(webhook_policy(settings))?,
         calls: CallSettings {
             allowed_prefixes: settings.calls.allowed_prefixes.clone(),
             max_queue: settings.calls.max_queue,

@@ -130,6 +130,13 @@ impl Page {
         self
     }
 
+    /// An address for visitors who are not signed in that answers with no page of its own.
+    pub(crate) fn open_part(self, handler: impl AsyncFn(Guest) -> Answer + Copy + 'static) -> Self {
+        let mut page = self.open_get(handler);
+        page.get = Some(false);
+        page
+    }
+
     /// A form of visitors who are not signed in. The handler checks its origin (`visit::check_origin`).
     pub(crate) fn open_post(
         mut self,

@@ -18,9 +18,11 @@ pub(crate) mod profile;
 pub(crate) mod quick_start;
 pub(crate) mod settings;
 pub(crate) mod sign_in;
+pub(crate) mod single_sign_on;
 pub(crate) mod team;
 pub(crate) mod tools;
 pub(crate) mod trials;
+pub(crate) mod two_step;
 pub(crate) mod webhooks;
 
 use crate::page::Page;
@@ -29,6 +31,8 @@ use crate::page::Page;
 pub(crate) fn table() -> Vec<Page> {
     [
         sign_in::routes(),
+        two_step::routes(),
+        single_sign_on::routes(),
         first::routes(),
         find::routes(),
         join::routes(),

@@ -8,6 +8,7 @@ use offhook_domain::AccountId;
 use crate::PATH;
 use crate::fields::{Fields, local_path};
 use crate::lang::Lang;
+use crate::pages::two_step::code_field;
 use crate::parts::form::{self, Input};
 use crate::parts::version::SHOWN_VERSION;
 use crate::trouble::{Earlier, Typed};
@@ -200,6 +201,35 @@ impl From<Typed> for Kept {
     }
 }
 
+/// The page that asks for a code after the password.
+pub(crate) fn code_page(
+    guest: &Guest,
+    status: StatusCode,
+    kept: &Kept,
+    message: Option<&str>,
+) -> HttpResponse {
+    let lang = guest.lang;
+    let body = html! {
+        (form::refusal(message))
+        p.lead { (lang.t(
+            "Enter the code that your authenticator app shows, or one of your recovery codes.",
+            "Escribe el código que muestra tu aplicación de autenticación, o uno de tus códigos de recuperación.",
+        )) }
+        form method="post" action={ (PATH) "/sign-in/code" } {
+            (kept.hidden())
+            (code_field(lang))
+            button.primary type="submit" { (lang.t("Sign in", "Iniciar sesión")) }
+        }
+        p.hint { (lang.t(
+            "Lost both? Ask your administrator for a sign-in link.",
+            "¿Perdiste ambos? Pide un enlace de acceso a tu administrador.",
+        )) }
+        p { a href={ (PATH) "/sign-in" } { (lang.t("Back to sign-in", "Volver a iniciar sesión")) } }
+    };
+    let title = lang.t("Two-step verification", "Verificación en dos pasos");
+    guest.page(status, title, &body)
+}
+
 pub(crate) fn page(
     guest: &Guest,
     status: StatusCode,
@@ -229,6 +259,7 @@ pub(crate) fn page(
                 (Input::text("password", lang.t("Password", "Contraseña")).kind("password").autocomplete("current-password").required())
                 button.primary type="submit" { (lang.t("Sign in", "Iniciar sesión")) }
             }
+            p.other-way { a.button href={ (PATH) "/sso" } { (lang.t("Continue with single sign-on", "Continuar con inicio de sesión único")) } }
             details.help {
                 summary { (lang.t("No account, or forgot your password?", "¿No tienes cuenta u olvidaste tu contraseña?")) }
                 p { (lang.t("Ask your administrator for a sign-in link.", "Pide un enlace de acceso a tu administrador.")) }

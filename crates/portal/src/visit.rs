@@ -372,11 +372,7 @@ impl Visitor {
     /// The service's own address for the reader's code: the configured one. Without one, visitors can only sign in from this
     /// machine: then the name by which they reach it, and no other name from the request.
     pub(crate) fn base_url(&self) -> String {
-        let named = self.req.headers().get(HOST);
-        base_url(
-            &self.portal.config,
-            named.and_then(|host| host.to_str().ok()),
-        )
+        url_of(&self.portal, &self.req)
     }
 
     /// The frame of every page.
@@ -476,6 +472,16 @@ pub(crate) async fn looking(portal: Portal, req: HttpRequest) -> Option<Visitor>
 pub(crate) fn portal_of(req: &HttpRequest) -> Option<Portal> {
     req.app_data::<web::Data<Portal>>()
         .map(|data| Portal::clone(data))
+}
+
+/// As [`Visitor::base_url`], for visitors who are not signed in.
+pub(crate) fn portal_url(guest: &Guest) -> String {
+    url_of(&guest.portal, &guest.req)
+}
+
+fn url_of(portal: &Portal, req: &HttpRequest) -> String {
+    let named = req.headers().get(HOST);
+    base_url(&portal.config, named.and_then(|host| host.to_str().ok()))
 }
 
 /// The address to show, for a request with this `Host`.

@@ -52,6 +52,8 @@ pub struct ServicesConfig {
     pub webhook_policy: Policy,
     /// The client of `http` tools; its policy says which URLs they may point to.
     pub tool_client: GuardedClient,
+    /// The client of accounts' identity providers; its policy says which URLs they may have.
+    pub sso_client: GuardedClient,
     /// How calls are placed and kept.
     pub calls: CallSettings,
 }
@@ -122,7 +124,7 @@ use_cases! {
     /// The members of an account.
     team: Team = Team(ctx.clone()),
     /// Users who sign in to the portal.
-    people: People = People::new(ctx.clone()),
+    people: People = People::new(ctx.clone(), runner.sso_client.clone()),
     integrations: Integrations = runner.integrations.clone(),
     voices: Voices = voices.clone(),
     request_logs: RequestLogs = RequestLogs::new(ctx.clone()),
@@ -181,6 +183,7 @@ impl Services {
             },
             integrations: Integrations(ctx.clone(), Arc::default()),
             tool_client: config.tool_client,
+            sso_client: config.sso_client,
             ctx,
         });
         let membership = RedisMembership::new(config.has_redis, files_are_shared);

@@ -2,9 +2,13 @@
 
 mod first;
 mod joining;
+mod oidc;
 mod passwords;
 mod sessions;
+mod single_sign_on;
 mod teamwork;
+mod totp;
+mod two_step;
 
 use futures_util::FutureExt as _;
 use offhook_boxed::boxed;
@@ -13,6 +17,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, EventId, Plan};
+use offhook_egress::GuardedClient;
 use offhook_storage::{Account, Actor, AuditEntry, AuditFilter, Member};
 use parking_lot::Mutex;
 use tokio::time::timeout;
@@ -24,8 +29,11 @@ pub(crate) use sessions::delete_ended;
 
 pub use first::{BeginError, NewService};
 pub use joining::{InvitationFor, JoinError, Link, LinkError, LinkFor};
+pub use oidc::ProviderFault;
 pub use passwords::{PASSWORD_LENGTHS, PasswordFault};
 pub use sessions::{ChangePasswordError, SignInError, SignedIn};
+pub use single_sign_on::{SingleSignOnBegun, SingleSignOnError, SingleSignOnFault};
+pub use two_step::{CodeError, NewFactor, TwoStepError, new_factor};
 
 /// How long a response waits for its change's entry in the audit log.
 const NOTED_WITHIN: Duration = Duration::from_secs(5);
@@ -59,6 +67,8 @@ pub struct Person {
     pub accounts: Vec<(AccountId, String)>,
     /// The zone in which the account reads times.
     pub zone: Zone,
+    /// Whether the account's identity provider began the session, which then opens this account alone.
+    pub by_single_sign_on: bool,
     /// The digest of the session's token.
     pub(crate) session: [u8; 32],
 }
@@ -74,6 +84,7 @@ impl Person {
 pub struct People {
     ctx: Arc<Context>,
     passwords: passwords::Passwords,
+    oidc: Arc<oidc::Oidc>,
     /// The code that creates the first account, once requested.
     first_code: Arc<Mutex<Option<String>>>,
     /// There is an account; this never changes back.
@@ -82,9 +93,10 @@ pub struct People {
 
 #[boxed]
 impl People {
-    pub(crate) fn new(ctx: Arc<Context>) -> Self {
+    pub(crate) fn new(ctx: Arc<Context>, client: GuardedClient) -> Self {
         Self {
             ctx,
+            oidc: Arc::new(oidc::Oidc::new(client)),
             passwords: passwords::Passwords::default(),
             first_code: Arc::default(),
             has_begun: Arc::default(),

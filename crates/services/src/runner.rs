@@ -17,6 +17,7 @@ pub(crate) struct Runner {
     pub(crate) integrations: Integrations,
     /// The client of `http` tools; its policy says which URLs they may point to.
     pub(crate) tool_client: GuardedClient,
+    pub(crate) sso_client: GuardedClient,
 }
 
 impl Deref for Runner {

@@ -767,6 +767,40 @@ tables! {
         member_id -> sql::Uuid,
         created_at -> sql::Instant,
         seen_at -> sql::Instant,
+        by_single_sign_on -> Bool,
+    }
+
+    single_sign_on (account_id) {
+        account_id -> sql::Uuid,
+        id -> sql::Uuid,
+        issuer -> Text,
+        client_id -> Text,
+        sealed -> Binary,
+        email_domain -> Nullable<Text>,
+        is_required -> Bool,
+        creates_viewers -> Bool,
+        updated_at -> sql::Instant,
+    }
+
+    second_factors (email) {
+        email -> sql::Word,
+        id -> sql::Uuid,
+        sealed -> Binary,
+        last_step -> BigInt,
+        begun_at -> sql::Instant,
+    }
+
+    recovery_codes (email, digest) {
+        email -> sql::Word,
+        digest -> Binary,
+    }
+
+    half_sign_ins (digest) {
+        digest -> Binary,
+        email -> sql::Word,
+        account_id -> sql::Uuid,
+        changed_at -> sql::Instant,
+        expires_at -> sql::Instant,
     }
 
     portal_shown_once (session_digest, id) {
@@ -887,7 +921,9 @@ joinable!(members -> accounts (account_id));
 joinable!(open_streams -> nodes (node_id));
 joinable!(retention_windows -> accounts (account_id));
 
-allow_tables_to_appear_in_same_query! { accounts, account_months, api_keys, members, retention_windows }
+allow_tables_to_appear_in_same_query! {
+    accounts, account_months, api_keys, members, retention_windows, single_sign_on
+}
 allow_tables_to_appear_in_same_query! { accounts, agents, agent_versions, legacy_agents, phone_numbers }
 allow_tables_to_appear_in_same_query! { agents, agent_version_tools }
 allow_tables_to_appear_in_same_query! { agents, conversations, conversation_analyses, conversation_moments }

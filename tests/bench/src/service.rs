@@ -117,6 +117,7 @@ pub(crate) fn services(store: Store) -> anyhow::Result<Services> {
             allow_private: true,
         },
         tool_client: GuardedClient::new(Policy::default())?,
+        sso_client: GuardedClient::new(Policy::default())?,
         calls: CallSettings {
             // Calls are placed faster here than they can be made.
             queue_at_most: i64::MAX,

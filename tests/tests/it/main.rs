@@ -49,6 +49,7 @@ mod rekey;
 mod retries;
 mod samples;
 mod sign_in;
+mod single_sign_on;
 mod spoken;
 mod stopping;
 mod talks;

@@ -87,14 +87,19 @@ impl MemberCommand {
                         who.email
                     )
                 })?;
-                let words = format!(
+                let turns_off_two_step = services.people().has_two_step(&who.email).await?;
+                let mut words = format!(
                     "{} sets a password within a day (shown once): {url}",
                     who.email
                 );
+                if turns_off_two_step {
+                    words.push_str("\nsetting it turns their two-step verification off");
+                }
                 let value = json!({
                     "account_id": who.account.to_string(),
                     "email": who.email,
                     "sign_in_url": url,
+                    "turns_off_two_step": turns_off_two_step,
                 });
                 output::print(who.print.json, &value, &words)
             }

@@ -184,6 +184,7 @@ impl TestApp {
             tool_client: must(GuardedClient::new(Policy {
                 allow_private: true,
             })),
+            sso_client: must(GuardedClient::new(Policy::default())),
             calls: setup.calls,
         }))
         .with_voice_libraries(setup.voice_libraries)
@@ -413,6 +414,7 @@ impl TestApp {
             has_redis: false,
             webhook_policy: Policy::default(),
             tool_client: must(GuardedClient::new(Policy::default())),
+            sso_client: must(GuardedClient::new(Policy::default())),
             calls: CallSettings::default(),
         }))
         .with_spool(self.directory.path().join(format!("spool-{node}")))

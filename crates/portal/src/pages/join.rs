@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use offhook_services::{InvitationFor, JoinError, LinkError, LinkFor, SignedIn};
 
 use super::passwords;
-use super::sign_in::{add_session, address};
+use super::sign_in::{HALF_COOKIE, add_cookie_of, add_session, address, single_sign_on_required};
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
@@ -60,6 +60,9 @@ async fn set_password(guest: Guest, body: Payload) -> Answer {
             enter(&guest, &signed_in, message).await
         }
         Err(LinkError::Gone) => Ok(gone(&guest)),
+        Err(LinkError::SingleSignOnRequired) => {
+            Ok(guest.go("/sso", single_sign_on_required(guest.lang)))
+        }
         Err(LinkError::Password(fault)) => again(
             StatusCode::UNPROCESSABLE_ENTITY,
             passwords::fault(fault, guest.lang),
@@ -87,6 +90,12 @@ fn welcome_page(
             p.hint { (lang.t(
                 "It replaces your current password in all your accounts and ends your sessions.",
                 "Reemplaza tu contraseña actual en todas tus cuentas y termina tus sesiones.",
+            )) }
+        }
+        @if link.has_two_step {
+            p.hint { (lang.t(
+                "It also turns your two-step verification off. Set it up again on Profile.",
+                "También desactiva tu verificación en dos pasos. Configúrala de nuevo en Perfil.",
             )) }
         }
         @if guest.may_sign_in() {
@@ -144,6 +153,14 @@ async fn join(guest: Guest, body: Payload) -> Answer {
             return enter(&guest, &signed_in, message).await;
         }
         Err(JoinError::Gone) => return Ok(gone(&guest)),
+        Err(JoinError::CodeRequired { token }) => {
+            let mut answer = guest.go("/sign-in/code", "");
+            add_cookie_of(&mut answer, &guest.portal, HALF_COOKIE, &token)?;
+            return Ok(answer);
+        }
+        Err(JoinError::SingleSignOnRequired) => {
+            return Ok(guest.go("/sso", single_sign_on_required(lang)));
+        }
         Err(JoinError::Throttled { seconds }) => {
             let message = passwords::throttled(seconds, lang);
             let mut answer = again(StatusCode::TOO_MANY_REQUESTS, &message);

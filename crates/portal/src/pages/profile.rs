@@ -7,6 +7,7 @@ use offhook_services::{ChangePasswordError, TeamRefusal};
 use super::passwords;
 use super::sign_in::add_session;
 use super::team::refusal;
+use super::two_step;
 use crate::fields::Fields;
 use crate::lang::text;
 use crate::page::Page;
@@ -42,6 +43,7 @@ struct Refused<'a> {
     /// The form of the name, and why it was refused.
     name: Option<(&'a Fields, &'a str)>,
     password: Option<&'a str>,
+    two_step: Option<&'a str>,
     leaving: Option<&'a str>,
 }
 
@@ -164,10 +166,21 @@ async fn refused(visitor: &Visitor, shown: &Refused<'_>) -> Answer {
     Ok(visitor.refused(SECTION, title(visitor), &body))
 }
 
+/// The page with the reason why two-step verification was not turned off.
+pub(super) async fn body_refusing_two_step(visitor: &Visitor, why: &str) -> Result<Markup> {
+    let shown = Refused {
+        two_step: Some(why),
+        ..Refused::default()
+    };
+    body(visitor, &shown).await
+}
+
 async fn body(visitor: &Visitor, shown: &Refused<'_>) -> Result<Markup> {
     let t = visitor.lang();
     let person = &visitor.person;
-    let others = visitor.services().people().other_sessions(person).await?;
+    let people = visitor.services().people();
+    let others = people.other_sessions(person).await?;
+    let recovery_codes = people.recovery_codes_left(person).await?;
     Ok(html! {
         dl.facts {
             (list::fact(t.t("Name", "Nombre"), &person.member.name))
@@ -176,14 +189,18 @@ async fn body(visitor: &Visitor, shown: &Refused<'_>) -> Result<Markup> {
             (list::fact(t.t("Account", "Cuenta"), &person.caller.account.name))
         }
         (naming(visitor, shown.name))
-        section aria-labelledby="password" {
-            h2 #password { (t.t("Change password", "Cambiar contraseña")) }
-            (form::refusal(shown.password))
-            (form::form(visitor, "/profile/password", &html! {
-                (Input::text("password", t.t("Current password", "Contraseña actual")).kind("password").autocomplete("current-password").required())
-                (passwords::new_field(t))
-                button.primary type="submit" { (t.t("Change password", "Cambiar contraseña")) }
-            }))
+        // Whom an identity provider signs in may have no password, and another owner of the same address one elsewhere.
+        @if !person.by_single_sign_on {
+            section aria-labelledby="password" {
+                h2 #password { (t.t("Change password", "Cambiar contraseña")) }
+                (form::refusal(shown.password))
+                (form::form(visitor, "/profile/password", &html! {
+                    (Input::text("password", t.t("Current password", "Contraseña actual")).kind("password").autocomplete("current-password").required())
+                    (passwords::new_field(t))
+                    button.primary type="submit" { (t.t("Change password", "Cambiar contraseña")) }
+                }))
+            }
+            (two_step::section(visitor, recovery_codes, shown.two_step))
         }
         section aria-labelledby="language" {
             h2 #language { (t.t("Language", "Idioma")) }
@@ -193,17 +210,19 @@ async fn body(visitor: &Visitor, shown: &Refused<'_>) -> Result<Markup> {
                 }
             }
         }
-        section aria-labelledby="sessions" {
-            h2 #sessions { (t.t("Other sessions", "Otras sesiones")) }
-            p {
-                @match others {
-                    0 => { (t.t("No other sessions.", "No hay otras sesiones.")) }
-                    1 => { (t.t("You have 1 other session.", "Tienes 1 sesión más.")) }
-                    _ => { (text!(t, "You have {others} other sessions.", "Tienes {others} sesiones más.")) }
+        @if !person.by_single_sign_on {
+            section aria-labelledby="sessions" {
+                h2 #sessions { (t.t("Other sessions", "Otras sesiones")) }
+                p {
+                    @match others {
+                        0 => { (t.t("No other sessions.", "No hay otras sesiones.")) }
+                        1 => { (t.t("You have 1 other session.", "Tienes 1 sesión más.")) }
+                        _ => { (text!(t, "You have {others} other sessions.", "Tienes {others} sesiones más.")) }
+                    }
                 }
-            }
-            @if others > 0 {
-                (form::button(visitor, "/profile/sessions", t.t("End other sessions", "Terminar otras sesiones"), &[]))
+                @if others > 0 {
+                    (form::button(visitor, "/profile/sessions", t.t("End other sessions", "Terminar otras sesiones"), &[]))
+                }
             }
         }
         (accounts(visitor))

@@ -3,6 +3,7 @@
 mod audit;
 mod credentials;
 mod error_bodies;
+mod single_sign_on;
 mod time_zone;
 
 use maud::{Markup, html};
@@ -28,6 +29,10 @@ pub(super) fn routes() -> Vec<Page> {
             .get(credentials::shelf)
             .post(credentials::set),
         Page::at("/settings/credentials/{provider}/remove").post(credentials::remove),
+        Page::at("/settings/single-sign-on")
+            .get(single_sign_on::show)
+            .post(single_sign_on::set),
+        Page::at("/settings/single-sign-on/remove").post(single_sign_on::remove),
     ]
 }
 
@@ -36,6 +41,9 @@ async fn account(visit: Visit<Viewer>) -> Answer {
     let body = html! {
         div.page-actions {
             a.button href={ (crate::PATH) "/settings/credentials" } { (t.t("Provider credentials", "Credenciales de proveedores")) }
+            @if visit.person.member.role.may(MemberRole::Admin) {
+                a.button href={ (crate::PATH) "/settings/single-sign-on" } { (t.t("Single sign-on", "Inicio de sesión único")) }
+            }
             a.button href={ (crate::PATH) "/settings/audit" } { (t.t("Audit log", "Bitácora de cambios")) }
         }
         h2 { (t.t("Account", "Cuenta")) }

@@ -14,7 +14,7 @@ use super::passwords;
 use crate::fields::{Fields, local_path};
 use crate::lang::{self, Lang};
 use crate::page::Page;
-use crate::signed_out::{Kept, insecure, onward, page, resume};
+use crate::signed_out::{Kept, code_page, insecure, onward, page, resume};
 use crate::theme::{self, Theme};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{
@@ -22,8 +22,11 @@ use crate::visit::{
 };
 use crate::{PATH, Portal};
 
+/// The cookie that holds the token of a sign-in that waits for a code.
+pub(super) const HALF_COOKIE: &str = "offhook_sign_in";
+
 /// The largest sign-in form: it may carry an interrupted form in a field.
-const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
+pub(super) const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
@@ -70,6 +73,17 @@ async fn sign_in(guest: Guest, body: Payload) -> Answer {
             );
             return Ok(again(StatusCode::UNPROCESSABLE_ENTITY, message));
         }
+        Err(SignInError::CodeRequired { token }) => {
+            let mut answer = code_page(&guest, StatusCode::OK, &kept, None);
+            add_cookie_of(&mut answer, &guest.portal, HALF_COOKIE, &token)?;
+            return Ok(answer);
+        }
+        Err(SignInError::SingleSignOnRequired) => {
+            return Ok(again(
+                StatusCode::FORBIDDEN,
+                single_sign_on_required(guest.lang),
+            ));
+        }
         Err(SignInError::Throttled { seconds }) => {
             let message = passwords::throttled(seconds, guest.lang);
             let mut answer = again(StatusCode::TOO_MANY_REQUESTS, &message);
@@ -78,6 +92,20 @@ async fn sign_in(guest: Guest, body: Payload) -> Answer {
         }
         Err(SignInError::Store(error)) => return Err(error.into()),
     };
+    enter(&guest, &kept, signed_in).await
+}
+
+/// Why a right password opens nothing.
+pub(super) const fn single_sign_on_required(lang: Lang) -> &'static str {
+    lang.t(
+        "Your account requires single sign-on. Choose “Continue with single sign-on”.",
+        "Tu cuenta exige inicio de sesión único. Elige «Continuar con inicio de sesión único».",
+    )
+}
+
+/// Goes on after a sign-in, with the cookie of the new session.
+pub(super) async fn enter(guest: &Guest, kept: &Kept, signed_in: SignedIn) -> Answer {
+    let people = guest.portal.services.people();
     // The browser's old session ends: no session is carried over a sign-in.
     if let Some(old) = guest.req.cookie(SESSION_COOKIE) {
         people.sign_out(old.value()).await?;
@@ -96,9 +124,9 @@ async fn sign_in(guest: Guest, body: Payload) -> Answer {
         Some((path, typed)) => {
             let account = &signed_in.person.caller.account;
             let token = token_of(&signed_in.token, account.id);
-            resume(&guest, (token.as_str(), account.name.as_str()), path, typed)
+            resume(guest, (token.as_str(), account.name.as_str()), path, typed)
         }
-        None => onward(&guest, &kept),
+        None => onward(guest, kept),
     };
     add_session(&mut answer, &guest.portal, &signed_in.token)?;
     Ok(answer)
@@ -128,9 +156,7 @@ pub(super) fn address(req: &HttpRequest) -> IpAddr {
 async fn sign_out(post: Post<Viewer>) -> Answer {
     post.services().people().sign_out(post.session()).await?;
     let mut answer = post.go("/sign-in", "");
-    let mut gone = Cookie::build(SESSION_COOKIE, "").path(PATH).finish();
-    gone.make_removal();
-    add_cookie(&mut answer, &gone)?;
+    forget(&mut answer, SESSION_COOKIE)?;
     Ok(answer)
 }
 
@@ -164,7 +190,24 @@ fn choose(post: &Post<Viewer>, name: &str, chosen: Option<&str>) -> Answer {
 
 /// The cookie of a new session. It ends with the browser, or earlier on the server.
 pub(super) fn add_session(answer: &mut HttpResponse, portal: &Portal, token: &str) -> Result<()> {
-    add_cookie(answer, &cookie(portal, SESSION_COOKIE, token))
+    add_cookie_of(answer, portal, SESSION_COOKIE, token)
+}
+
+/// A cookie of the portal, which ends with the browser.
+pub(super) fn add_cookie_of(
+    answer: &mut HttpResponse,
+    portal: &Portal,
+    name: &str,
+    value: &str,
+) -> Result<()> {
+    add_cookie(answer, &cookie(portal, name, value))
+}
+
+/// Removes a cookie.
+pub(super) fn forget(answer: &mut HttpResponse, name: &str) -> Result<()> {
+    let mut gone = Cookie::build(name, "").path(PATH).finish();
+    gone.make_removal();
+    add_cookie(answer, &gone)
 }
 
 fn cookie<'a>(portal: &Portal, name: &'a str, value: &'a str) -> Cookie<'a> {

@@ -15,6 +15,7 @@ mod seeing;
 mod sessions;
 mod shell;
 mod sign_in;
+mod single_sign_on;
 mod spanish;
 mod stock;
 mod studio;

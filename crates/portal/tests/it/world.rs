@@ -173,6 +173,17 @@ impl World {
         self.session(session.to_owned()).await
     }
 
+    /// A browser in which nobody is signed in.
+    pub(crate) fn nobody(&self) -> Browser {
+        Browser {
+            address: self.address,
+            session: String::new(),
+            token: String::new(),
+            lang: "en",
+            says: "",
+        }
+    }
+
     async fn session(&self, session: String) -> Browser {
         let browser = Browser {
             address: self.address,
@@ -291,6 +302,9 @@ fn services(
         has_redis: false,
         webhook_policy: Policy::default(),
         tool_client: must(GuardedClient::new(Policy::default())),
+        sso_client: must(GuardedClient::new(Policy {
+            allow_private: true,
+        })),
         calls: CallSettings::default(),
     }))
 }

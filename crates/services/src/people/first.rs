@@ -145,12 +145,12 @@ impl From<InputError> for BeginError {
 }
 
 /// A code without separators, in upper case.
-fn plain(code: &str) -> String {
+pub(super) fn plain(code: &str) -> String {
     let shown = code.chars().filter(|c| !c.is_whitespace() && *c != '-');
     shown.map(|c| c.to_ascii_uppercase()).collect()
 }
 
-fn new_code() -> Result<String> {
+pub(super) fn new_code() -> Result<String> {
     let mut random = [0; CODE];
     SystemRandom::new()
         .fill(&mut random)

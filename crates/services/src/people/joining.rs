@@ -33,6 +33,8 @@ pub struct LinkFor {
     pub account_name: String,
     /// Whether the user has a password, which the link replaces.
     pub has_password: bool,
+    /// Whether two-step verification is on, which the link turns off.
+    pub has_two_step: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -51,6 +53,9 @@ pub enum LinkError {
     /// The link is invalid: it was used, has expired or never existed, or its recipient is no longer a member.
     #[error("the link opens nothing any more")]
     Gone,
+    /// The password is set; the account requires single sign-on.
+    #[error("the account requires single sign-on")]
+    SingleSignOnRequired,
     #[error("the password {0}")]
     Password(#[from] PasswordFault),
     #[error(transparent)]
@@ -70,6 +75,12 @@ pub enum JoinError {
         "the password is another one, or whoever runs this service has to make a link for this address first"
     )]
     Wrong,
+    /// They are a member now; a code of the second factor finishes the sign-in with this token.
+    #[error("a code of the second factor is needed")]
+    CodeRequired { token: String },
+    /// They are a member now; the account requires single sign-on.
+    #[error("the account requires single sign-on")]
+    SingleSignOnRequired,
     #[error("too many attempts; try again in {seconds} s")]
     Throttled {
         /// How long no attempt is checked.
@@ -87,6 +98,8 @@ impl From<SignInError> for JoinError {
     fn from(error: SignInError) -> Self {
         match error {
             SignInError::Wrong => Self::Wrong,
+            SignInError::CodeRequired { token } => Self::CodeRequired { token },
+            SignInError::SingleSignOnRequired => Self::SingleSignOnRequired,
             SignInError::Throttled { seconds } => Self::Throttled { seconds },
             SignInError::Store(error) => Self::Store(error),
         }
@@ -110,6 +123,12 @@ impl People {
         Ok(made.await?.then_some(Link { token, expires_at }))
     }
 
+    /// Whether the user with this address has turned two-step verification on.
+    pub async fn has_two_step(&self, email: &EmailAddress) -> Result<bool> {
+        let factor = self.ctx.store.second_factor(email.clone()).await?;
+        Ok(factor.is_some())
+    }
+
     /// Whether the user with this address has ever set a password.
     pub async fn has_password(&self, email: &EmailAddress) -> Result<bool> {
         let (password, _) = self.ctx.store.person(email.clone()).await?;
@@ -122,14 +141,20 @@ impl People {
             return Ok(None);
         };
         let found = self.ctx.store.link(digest, self.ctx.clock.now());
-        Ok(found.await?.map(|(link, account, password)| LinkFor {
+        let Some((link, account, password)) = found.await? else {
+            return Ok(None);
+        };
+        let factor = self.ctx.store.second_factor(link.email.clone()).await?;
+        Ok(Some(LinkFor {
             email: link.email,
             account_name: account.name,
             has_password: password.is_some(),
+            has_two_step: factor.is_some(),
         }))
     }
 
-    /// Sets the password of the link's user, ends all their sessions and starts one.
+    /// Sets the password of the link's user, turns their two-step verification off, ends all their sessions and starts
+    /// one.
     pub async fn set_password_by_link(
         &self,
         token: &str,
@@ -145,7 +170,8 @@ impl People {
         let set = store.set_password_by_link(digest, hash, session, key);
         let member = set.await?.ok_or(LinkError::Gone)?;
         tracing::info!(member = %member.id, account = %member.account_id, "a password was set by a link");
-        let person = self.who(&token).await?.ok_or(LinkError::Gone)?;
+        let person = self.who(&token).await?;
+        let person = person.ok_or(LinkError::SingleSignOnRequired)?;
         Ok(SignedIn { token, person })
     }
 
@@ -189,7 +215,7 @@ impl People {
         let (token, session) = begin(self.ctx.clock.now())?;
         let store = &self.ctx.store;
         let joined = store.accept_invitation(digest, name, with, session);
-        let Some(member) = joined.await? else {
+        let Some((member, begun)) = joined.await? else {
             let (password, places) = store.person(invitation.email).await?;
             return Err(match password.is_none() && !places.is_empty() {
                 true => JoinError::Wrong,
@@ -198,7 +224,10 @@ impl People {
         };
         self.give_back(tried).await?;
         tracing::info!(member = %member.id, account = %member.account_id, "an invitation was accepted");
-        let person = self.who(&token).await?.ok_or(JoinError::Gone)?;
-        Ok(SignedIn { token, person })
+        match self.entered(token, begun).await {
+            // The session opens no account: this one requires single sign-on.
+            Err(SignInError::Wrong) => Err(JoinError::SingleSignOnRequired),
+            entered => Ok(entered?),
+        }
     }
 }

@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use offhook_domain::{AccountId, EmailAddress, EventId, Timestamp};
-use offhook_storage::{AttemptKey, AttemptRule, Membership, NewSession, Password, StoreError};
+use offhook_storage::{
+    AttemptKey, AttemptRule, Begun, Membership, NewSession, Password, StoreError,
+};
 use ring::rand::{SecureRandom, SystemRandom};
 use uuid::Uuid;
 
@@ -59,6 +61,12 @@ pub enum SignInError {
     /// The address and the password do not match, or belong to a user who is not a member of any account.
     #[error("the e-mail address and the password do not belong together")]
     Wrong,
+    /// The password is right; a code of the second factor finishes the sign-in with this token.
+    #[error("a code of the second factor is needed")]
+    CodeRequired { token: String },
+    /// The password is right, but every account of the user requires single sign-on.
+    #[error("the account requires single sign-on")]
+    SingleSignOnRequired,
     #[error("too many attempts; try again in {seconds} s")]
     Throttled {
         /// How long no attempt is checked.
@@ -88,7 +96,9 @@ pub enum ChangePasswordError {
 impl From<SignInError> for ChangePasswordError {
     fn from(error: SignInError) -> Self {
         match error {
-            SignInError::Wrong => Self::Wrong,
+            SignInError::Wrong
+            | SignInError::CodeRequired { .. }
+            | SignInError::SingleSignOnRequired => Self::Wrong,
             SignInError::Throttled { seconds } => Self::Throttled { seconds },
             SignInError::Store(error) => Self::Store(error),
         }
@@ -128,8 +138,23 @@ impl Tried {
         }
     }
 
+    /// A code after the right password. Passwords and codes count apart.
+    pub(super) fn after_password(email: &EmailAddress, address: IpAddr) -> Self {
+        let address = network(address);
+        Self {
+            own: AttemptKey {
+                digest: sha256(format!("code {email}").as_bytes()),
+                most: TRIES_OF_PERSON,
+            },
+            shared: vec![AttemptKey {
+                digest: sha256(format!("address {address}").as_bytes()),
+                most: TRIES_FROM_ADDRESS,
+            }],
+        }
+    }
+
     /// An attempt of a signed-in user, in any of their accounts. Attempts to sign in do not count here.
-    fn inside(email: &EmailAddress) -> Self {
+    pub(super) fn inside(email: &EmailAddress) -> Self {
         Self {
             own: AttemptKey {
                 digest: sha256(format!("inside {email}").as_bytes()),
@@ -147,7 +172,7 @@ impl Tried {
     }
 
     /// The counts that a success takes back.
-    fn taken_back(self) -> ([u8; 32], Vec<[u8; 32]>) {
+    pub(super) fn taken_back(self) -> ([u8; 32], Vec<[u8; 32]>) {
         let shared = self.shared.iter().map(|key| key.digest).collect();
         (self.own.digest, shared)
     }
@@ -183,7 +208,8 @@ pub(super) fn begin(at: Timestamp) -> Result<(String, NewSession)> {
 
 #[boxed]
 impl People {
-    /// Starts a session of the user with this e-mail address and password, in the account that they joined first.
+    /// Starts a session of the user with this e-mail address and password, in the account that they joined first. With
+    /// two-step verification that is [`SignInError::CodeRequired`], and [`People::finish_sign_in`] starts it.
     /// `address` is the client's. Every mismatch is [`SignInError::Wrong`], after the same time.
     pub async fn sign_in(
         &self,
@@ -198,18 +224,36 @@ impl People {
         let tried = self.take_attempt(email, address, kept.as_ref()).await?;
         let kept = self.verify(password, kept).await?;
         let Some(Membership { member, .. }) = memberships.first() else {
-            return Err(SignInError::Wrong);
+            // `verify` has found a password, so this is an address.
+            let is_member = match email.parse::<EmailAddress>() {
+                Ok(email) => self.ctx.store.is_member(email).await?,
+                Err(_) => false,
+            };
+            return Err(match is_member {
+                true => SignInError::SingleSignOnRequired,
+                false => SignInError::Wrong,
+            });
         };
         let at = self.ctx.clock.now();
         let (token, session) = begin(at)?;
         let store = &self.ctx.store;
         let begun =
             store.begin_session(session, member.clone(), kept.changed_at, tried.taken_back());
-        if !begun.await? {
-            return Err(SignInError::Wrong);
+        let begun = begun.await?.ok_or(SignInError::Wrong)?;
+        tracing::info!(member = %member.id, account = %member.account_id, ?begun, "signed in");
+        self.entered(token, begun).await
+    }
+
+    /// What a right password has begun.
+    pub(super) async fn entered(
+        &self,
+        token: String,
+        begun: Begun,
+    ) -> Result<SignedIn, SignInError> {
+        match begun {
+            Begun::Session => self.signed_in(token).await,
+            Begun::Half => Err(SignInError::CodeRequired { token }),
         }
-        tracing::info!(member = %member.id, account = %member.account_id, "signed in");
-        self.signed_in(token).await
     }
 
     /// The user of a session that has just begun.
@@ -231,7 +275,7 @@ impl People {
     }
 
     /// Counts an attempt before it is checked, so that no more pass in parallel than in sequence.
-    async fn take(&self, tried: Tried) -> Result<Tried, SignInError> {
+    pub(super) async fn take(&self, tried: Tried) -> Result<Tried, SignInError> {
         let (now, keys) = (self.ctx.clock.now(), tried.keys());
         match self.ctx.store.take_attempt(keys, TRIES, now).await? {
             Ok(()) => Ok(tried),
@@ -312,6 +356,7 @@ impl People {
             caller: self.caller(here.account),
             member: here.member,
             accounts,
+            by_single_sign_on: session.by_single_sign_on,
             session: digest,
         }))
     }
@@ -361,8 +406,12 @@ impl People {
         store.count_other_sessions(email, but, since).await
     }
 
-    /// Ends every other session of the user. Returns the number of rows, which includes expired sessions.
+    /// Ends every other session of the user. Returns the number of rows, which includes expired sessions. A session by
+    /// single sign-on has no say over those of other accounts, and ends none.
     pub async fn end_other_sessions(&self, person: &Person) -> Result<usize> {
+        if person.by_single_sign_on {
+            return Ok(0);
+        }
         let email = person.member.email.clone();
         let store = &self.ctx.store;
         store.end_other_sessions(email, person.session).await

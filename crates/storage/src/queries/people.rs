@@ -1,6 +1,6 @@
 //! People who sign in, their passwords and links, and the audit log.
 
-use super::{accounts as all_accounts, attempts, sessions, team};
+use super::{accounts as all_accounts, attempts, second_factors, sessions, team};
 use crate::prelude::*;
 
 /// The setting with the first account that was created in the portal.
@@ -63,7 +63,7 @@ pub(super) async fn hold_password(
         .await
 }
 
-/// Deletes the password and sessions of a person whose password was set with an invitation: that may have been someone
+/// Deletes the password, second factor and sessions of a person whose password was set with an invitation: that may have been someone
 /// else. Call it before the operator makes the address a member of an account.
 pub(crate) async fn distrust(conn: &mut Conn, email: &EmailAddress) -> Result<()> {
     let is_gone = diesel::delete(people::table.find(V(email)))
@@ -71,20 +71,45 @@ pub(crate) async fn distrust(conn: &mut Conn, email: &EmailAddress) -> Result<()
         .changes(conn)
         .await?;
     if is_gone {
+        second_factors::forget(conn, email).await?;
         sessions::end_all(conn, email).await?;
     }
     Ok(())
 }
 
-/// Every account that the person is a member of, oldest membership first.
+/// Every account that the person may enter with their password, oldest membership first. Where single sign-on is
+/// required, only owners may.
 pub(super) async fn memberships(conn: &mut Conn, email: &EmailAddress) -> Result<Vec<Membership>> {
+    let required = single_sign_on::table
+        .filter(single_sign_on::account_id.eq(members::account_id))
+        .filter(single_sign_on::is_required);
+    let may_enter = members::role
+        .eq(V(MemberRole::Owner))
+        .or(not(diesel::dsl::exists(required)));
     Ok(members::table
         .inner_join(accounts::table)
         .filter(members::email.eq(V(email)))
+        .filter(may_enter)
         .order((members::joined_at, members::id))
         .select(Membership::as_select())
         .load(conn)
         .await?)
+}
+
+/// One membership.
+pub(super) async fn membership(conn: &mut Conn, member: MemberId) -> Result<Option<Membership>> {
+    Ok(members::table
+        .inner_join(accounts::table)
+        .filter(members::id.eq(V(member)))
+        .select(Membership::as_select())
+        .found(conn)
+        .await?)
+}
+
+/// Whether the person is a member of an account.
+pub(super) async fn is_member(conn: &mut Conn, email: &EmailAddress) -> Result<bool> {
+    let theirs = members::table.filter(members::email.eq(V(email)));
+    theirs.select(members::id).exists(conn).await
 }
 
 /// The account's member with this address.
@@ -134,7 +159,12 @@ impl Store {
         query.read_all(self)
     }
 
-    /// A person's password and memberships.
+    /// Whether the person is a member of an account, whatever enters it.
+    pub fn is_member(&self, email: EmailAddress) -> Answer<'_, bool> {
+        read!(self, |conn| is_member(conn, &email).await)
+    }
+
+    /// A person's password, and the memberships that it opens.
     pub fn person(&self, email: EmailAddress) -> Answer<'_, (Option<Password>, Vec<Membership>)> {
         read!(self, |conn| {
             let password = password(conn, &email).await?;
@@ -238,8 +268,8 @@ impl Store {
         })
     }
 
-    /// Sets a password with a link. This uses up the link and deletes the person's other ones, ends all other sessions
-    /// of the person, deletes the count of `email_key`, and begins a session. Returns the member if the link was valid.
+    /// Sets a password with a link. This uses up the link and deletes the person's other ones, removes their second
+    /// factor, ends all their other sessions, deletes the count of `email_key`, and begins a session. Returns the member if the link was valid.
     pub fn set_password_by_link(
         &self,
         digest: [u8; 32],
@@ -269,9 +299,13 @@ impl Store {
                 .execute(conn)
                 .await?;
             sessions::end_all(conn, &email).await?;
+            let had_factor = second_factors::forget(conn, &email).await?;
             sessions::insert(conn, &session, &member).await?;
-            let line = (Actor::Member(member.id), "password.set", member.id);
-            audit(conn, account, line, at).await?;
+            let actor = Actor::Member(member.id);
+            audit(conn, account, (actor, "password.set", member.id), at).await?;
+            if had_factor {
+                audit(conn, account, (actor, "two_step.off", member.id), at).await?;
+            }
             Ok(Commit(Some(member)))
         })
     }
@@ -290,7 +324,7 @@ impl Store {
         })
     }
 
-    /// Makes the invited person a member, and begins a session. `None` if the invitation is no longer valid, or the
+    /// Makes the invited person a member, and begins a session, or what waits for a code before. `None` if the invitation is no longer valid, or the
     /// password has changed since.
     pub fn accept_invitation(
         &self,
@@ -298,7 +332,7 @@ impl Store {
         name: String,
         with: JoinsWith,
         session: NewSession,
-    ) -> Answer<'_, Option<Member>> {
+    ) -> Answer<'_, Option<(Member, Begun)>> {
         transact!(self, |conn| {
             let at = session.at;
             let found = some_or!(team::invitation(conn, digest, at).await?, Rollback(None));
@@ -312,7 +346,7 @@ impl Store {
                 JoinsWith::First(hash) => {
                     // The operator has made the address a member elsewhere; an invitation does not prove who its owner
                     // is.
-                    ensure!(memberships(conn, &email).await?.is_empty(), Rollback(None));
+                    ensure!(!is_member(conn, &email).await?, Rollback(None));
                     diesel::insert_into(people::table)
                         .values(row! {
                             people: email = &email, password = hash, changed_at = at,
@@ -334,10 +368,18 @@ impl Store {
                 joined_at: at,
             };
             team::insert_member(conn, &member).await?;
-            sessions::insert(conn, &session, &member).await?;
+            let begun = match with {
+                JoinsWith::First(_) => {
+                    sessions::insert(conn, &session, &member).await?;
+                    Begun::Session
+                }
+                JoinsWith::Known(changed_at) => {
+                    second_factors::begin(conn, &session, &member, changed_at).await?
+                }
+            };
             let line = (Actor::Member(member.id), "member.join", member.id);
             audit(conn, account, line, at).await?;
-            Ok(Commit(Some(member)))
+            Ok(Commit(Some((member, begun))))
         })
     }
 

@@ -2,7 +2,8 @@
 
 use super::{
     attempts::{self, DELETED_AT_ONCE},
-    people::{hold_password, member_of, memberships},
+    people::{hold_password, member_of, membership, memberships},
+    second_factors,
 };
 use crate::prelude::*;
 use crate::schema::{portal_sessions as sessions, portal_shown_once as shown_once};
@@ -20,6 +21,16 @@ pub(super) async fn end_all(conn: &mut Conn, email: &EmailAddress) -> Result<()>
         .filter(sessions::email.eq(V(email)))
         .run(conn)
         .await
+}
+
+/// Ends every session of a person except the one with this digest. Returns how many.
+pub(super) async fn end_others(
+    conn: &mut Conn,
+    email: &EmailAddress,
+    but: [u8; 32],
+) -> Result<usize> {
+    let theirs = sessions::table.filter(sessions::email.eq(V(email)));
+    Ok(delete(conn, theirs.filter(sessions::digest.ne(but.to_vec()))).await?)
 }
 
 /// Ends the sessions and links of a member in an account, when the member is removed or changed.
@@ -44,31 +55,38 @@ async fn delete_unread(conn: &mut Conn, now: Timestamp) -> Result<()> {
 
 impl Store {
     /// Begins a session of a member whose password is still the one set at `changed_at`, and takes back the attempt:
-    /// the whole count of `own`, and one of each `shared` key. `false` if the password or the member has changed.
+    /// the whole count of `own`, and one of each `shared` key. `None` if the password or the member has changed.
     pub fn begin_session(
         &self,
         session: NewSession,
         member: Member,
         changed_at: Timestamp,
         (own, shared): ([u8; 32], Vec<[u8; 32]>),
-    ) -> Answer<'_, bool> {
+    ) -> Answer<'_, Option<Begun>> {
         transact!(self, |conn| {
             let email = &member.email;
             attempts::take_back(conn, own, shared, session.at).await?;
             let is_same = hold_password(conn, email, changed_at).await?;
             let found = member_of(conn, member.account_id, email).await?;
             if !is_same || found.is_none_or(|found| found.id != member.id) {
-                return Ok(Rollback(false));
+                return Ok(Rollback(None));
             }
-            insert(conn, &session, &member).await?;
-            Ok(Commit(true))
+            let begun = second_factors::begin(conn, &session, &member, changed_at).await?;
+            Ok(Commit(Some(begun)))
         })
     }
 
     /// The session with this token's digest, whatever its age, and its person's memberships.
     pub fn session(&self, digest: [u8; 32]) -> Answer<'_, Option<Session>> {
         read!(self, |conn| {
-            type Row = (EmailAddress, AccountId, MemberId, Timestamp, Timestamp);
+            type Row = (
+                EmailAddress,
+                AccountId,
+                MemberId,
+                Timestamp,
+                Timestamp,
+                bool,
+            );
             let found: Option<Row> = sessions::table
                 .find(digest.to_vec())
                 .select((
@@ -77,17 +95,23 @@ impl Store {
                     sessions::member_id,
                     sessions::created_at,
                     sessions::seen_at,
+                    sessions::by_single_sign_on,
                 ))
                 .found(conn)
                 .await?;
-            let (email, account, member, created_at, seen_at) = some_or!(found, None);
+            let (email, account, member, created_at, seen_at, by_single_sign_on) =
+                some_or!(found, None);
             let time_zone = account_settings::table
                 .find(V(account))
                 .select(account_settings::time_zone)
                 .found(conn)
                 .await?;
-            let memberships = memberships(conn, &email).await?;
+            let memberships = match by_single_sign_on {
+                true => membership(conn, member).await?.into_iter().collect(),
+                false => memberships(conn, &email).await?,
+            };
             Ok(Some(Session {
+                by_single_sign_on,
                 member,
                 created_at,
                 seen_at,
@@ -97,16 +121,20 @@ impl Store {
         })
     }
 
-    /// Moves a session to another account that its person is a member of; `false` if there is no such membership.
+    /// Moves a session to another account that its person may enter with their password; `false` if they may not, or
+    /// single sign-on has begun the session.
     pub fn switch_session(&self, digest: [u8; 32], account: AccountId) -> Answer<'_, bool> {
         transact!(self, |conn| {
             let email: Option<EmailAddress> = sessions::table
                 .find(digest.to_vec())
+                .filter(not(sessions::by_single_sign_on))
                 .select(sessions::email)
                 .found(conn)
                 .await?;
             let email = some_or!(email, Rollback(false));
-            let member = some_or!(member_of(conn, account, &email).await?, Rollback(false));
+            let mut entered = memberships(conn, &email).await?.into_iter();
+            let found = entered.find(|one| one.account.id == account);
+            let member = some_or!(found, Rollback(false)).member;
             let moved = diesel::update(sessions::table.find(digest.to_vec()))
                 .set(row! { sessions: account_id = account, member_id = member.id })
                 .changes(conn)
@@ -194,10 +222,7 @@ impl Store {
 
     /// Ends every session of a person except the one with this digest. Returns how many.
     pub fn end_other_sessions(&self, email: EmailAddress, but: [u8; 32]) -> Answer<'_, usize> {
-        diesel::delete(sessions::table)
-            .filter(sessions::email.eq(V(email)))
-            .filter(sessions::digest.ne(but.to_vec()))
-            .commit_counted(self)
+        keep!(self, |conn| end_others(conn, &email, but).await)
     }
 
     /// Deletes sessions that were not used after `before`, and expired links and attempt counts. Returns whether there
@@ -222,6 +247,7 @@ impl Store {
                 .execute(conn)
                 .await?;
             delete_unread(conn, now).await?;
+            second_factors::forget_old_halves(conn, now).await?;
             Ok(has_more | attempts::forget_old(conn, now).await?)
         })
     }

@@ -56,6 +56,33 @@ pub struct NewSession {
     pub at: Timestamp,
 }
 
+/// What a right password has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begun {
+    Session,
+    /// A sign-in that waits for a code of the second factor.
+    Half,
+}
+
+/// A person's second factor.
+#[derive(Clone)]
+pub struct SecondFactor {
+    pub id: CredentialId,
+    /// The secret that is shared with their authenticator app, as it was given.
+    pub secret: String,
+    /// How many recovery codes are left.
+    pub recovery_codes: i64,
+}
+
+/// A code of a second factor. Each is accepted once.
+#[derive(Debug, Clone, Copy)]
+pub enum Proof {
+    /// The factor's code of a time step.
+    Code { factor: CredentialId, step: i64 },
+    /// The digest of a recovery code.
+    Recovery([u8; 32]),
+}
+
 /// A session, and all memberships of its person.
 #[derive(Debug, Clone)]
 pub struct Session {
@@ -66,7 +93,9 @@ pub struct Session {
     pub seen_at: Timestamp,
     /// The name of the zone that the session's account has set.
     pub time_zone: Option<String>,
-    /// Every account that the person is a member of, oldest membership first.
+    /// Whether the account's identity provider began it.
+    pub by_single_sign_on: bool,
+    /// Every account that it opens, oldest membership first.
     pub memberships: Vec<Membership>,
 }
 
@@ -116,6 +145,34 @@ pub struct AuditFilter {
     pub actor: Option<String>,
     /// Only this action, such as `key.create`, or all on one kind of thing, such as `key`.
     pub action: Option<String>,
+}
+
+/// An account's identity provider (OpenID Connect).
+#[derive(Clone, Queryable, Selectable)]
+#[diesel(table_name = single_sign_on)]
+pub struct SingleSignOn {
+    /// Another one after each change.
+    pub id: CredentialId,
+    pub issuer: String,
+    pub client_id: String,
+    /// The sealed secret of the client.
+    pub(crate) sealed: Vec<u8>,
+    /// The domain of its members' addresses.
+    pub email_domain: Option<String>,
+    /// Whether only owners may sign in with a password.
+    pub is_required: bool,
+    /// Whether people who are no members become viewers.
+    pub creates_viewers: bool,
+}
+
+/// What an identity provider is set to.
+#[derive(Debug, Clone)]
+pub struct NewSingleSignOn {
+    pub issuer: String,
+    pub client_id: String,
+    pub email_domain: Option<String>,
+    pub is_required: bool,
+    pub creates_viewers: bool,
 }
 
 /// A line of the audit log.

@@ -11,7 +11,7 @@ pub struct SealedColumn {
 }
 
 impl SealedColumn {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::of("webhook_secrets", "id", "sealed"),
         Self::of("provider_credentials", "id", "sealed"),
         Self::of("tools", "id", "headers"),
@@ -20,6 +20,8 @@ impl SealedColumn {
         Self::of("integration_connections", "id", "sealed"),
         Self::of("integration_consents", "id", "sealed"),
         Self::of("portal_shown_once", "id", "sealed"),
+        Self::of("second_factors", "id", "sealed"),
+        Self::of("single_sign_on", "id", "sealed"),
     ];
 
     const fn of(table: &'static str, owner: &'static str, secret: &'static str) -> Self {

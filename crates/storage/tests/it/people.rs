@@ -1,11 +1,12 @@
 //! People: sessions, links, sign-in attempts, and members' changes to the team.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use offhook_domain::{EmailAddress, EventId, MemberId, MemberRole, Plan, Timestamp};
 use offhook_storage::{
-    Account, AttemptKey, AttemptRule, Invitation, JoinsWith, Member, NewSession, SignInLink, Store,
-    mint,
+    Account, AttemptKey, AttemptRule, Begun, Invitation, JoinsWith, Member, NewSession,
+    NewSingleSignOn, Proof, SignInLink, Store, mint,
 };
 use offhook_testkit::contract;
 
@@ -117,7 +118,8 @@ contract! {
         set_password(&shop, &ana, 1, T0).await;
         let keys = || (digest(40), vec![digest(41)]);
         let begin = async |of: u8, changed_at| {
-            store.begin_session(session(of, after(5)), ana.clone(), changed_at, keys()).await.unwrap()
+            let begun = store.begin_session(session(of, after(5)), ana.clone(), changed_at, keys());
+            begun.await.unwrap() == Some(Begun::Session)
         };
         assert!(begin(2, T0).await);
         assert!(!begin(3, after(1)).await, "another password was checked");
@@ -136,6 +138,120 @@ contract! {
         let (account, left) = (shop.account, ana.email.clone());
         within(&store, move |mut tx| Box::pin(async move { tx.delete_member(account, &left).await })).await;
         assert!(!begin(6, after(6)).await, "she is no member any more");
+    }
+
+    async fn a_code_ends_one_waiting_sign_in_and_no_second(store: Store) {
+        let shop = Shop::new(&store).await;
+        let ana = join(&shop, "a@x.mx", MemberRole::Owner).await;
+        set_password(&shop, &ana, 1, T0).await;
+        let keys = || (digest(40), vec![digest(41)]);
+        let begin = async |of: u8, at| {
+            store.begin_session(session(of, at), ana.clone(), T0, keys()).await.unwrap()
+        };
+        assert_eq!(begin(2, T0).await, Some(Begun::Session));
+        let set = async |step| {
+            let recovery = vec![digest(50), digest(51)];
+            let with = ("secret", step);
+            store.set_second_factor((ana.clone(), T0), with, recovery, session(1, T0)).await.unwrap()
+        };
+        assert!(set(7).await);
+        assert!(!set(8).await, "there is one");
+        assert_eq!((who(&store, 1).await, who(&store, 2).await), (Some(ana.id), None));
+        let factor = store.second_factor(ana.email.clone()).await.unwrap().unwrap();
+        assert_eq!((factor.secret.as_str(), factor.recovery_codes), ("secret", 2));
+
+        let finish = async |half: u8, proof: Proof, of: u8, at| {
+            let finished = store.finish_sign_in(digest(half), proof, session(of, at), keys());
+            finished.await.unwrap().is_some()
+        };
+        let code = |step| Proof::Code { factor: factor.id, step };
+        for half in [3, 4, 5] {
+            assert_eq!(begin(half, after(1)).await, Some(Begun::Half));
+            assert_eq!(who(&store, half).await, None);
+        }
+        assert_eq!(store.half_sign_in(digest(3), after(2)).await.unwrap(), Some(ana.email.clone()));
+        assert!(!finish(3, code(7), 6, after(2)).await, "it was used to set the factor up");
+        let both = race(2, |n| {
+            let half = [3, 4][n];
+            let (store, proof) = (store.clone(), code(8));
+            async move {
+                let session = session(half + 10, after(2));
+                let keys = (digest(40), vec![digest(41)]);
+                store.finish_sign_in(digest(half), proof, session, keys).await.unwrap().is_some()
+            }
+        });
+        assert_eq!(both.await.iter().filter(|is_done| **is_done).count(), 1);
+        assert!(finish(5, Proof::Recovery(digest(50)), 15, after(3)).await);
+        assert!(!finish(5, code(9), 16, after(3)).await, "it was finished");
+        assert_eq!(begin(17, after(4)).await, Some(Begun::Half));
+        assert!(!finish(17, Proof::Recovery(digest(50)), 18, after(5)).await);
+        assert_eq!(store.half_sign_in(digest(17), after(604)).await.unwrap(), None, "it has expired");
+        assert!(!finish(17, code(9), 18, after(604)).await);
+
+        // Another secret makes other codes: none of the old one is valid.
+        let remove = async |proof| {
+            store.remove_second_factor((ana.clone(), T0), proof, session(15, after(6))).await.unwrap()
+        };
+        assert!(!remove(code(8)).await);
+        assert!(remove(code(9)).await);
+        assert!(set(1).await);
+        assert_eq!(begin(19, after(7)).await, Some(Begun::Half));
+        assert!(!finish(19, code(10), 20, after(7)).await);
+        // The operator's link turns it off.
+        set_password(&shop, &ana, 21, after(8)).await.unwrap();
+        assert!(store.second_factor(ana.email.clone()).await.unwrap().is_none());
+        assert!(!finish(19, Proof::Recovery(digest(51)), 20, after(8)).await);
+    }
+
+    async fn a_provider_opens_its_own_account_and_may_be_required(store: Store) {
+        let shop = Shop::new(&store).await;
+        let other = Shop::new(&store).await;
+        let ana = join(&shop, "a@x.mx", MemberRole::Developer).await;
+        let there = join(&other, "a@x.mx", MemberRole::Viewer).await;
+        let boss = join(&shop, "b@x.mx", MemberRole::Owner).await;
+        set_password(&shop, &ana, 1, T0).await;
+        set_password(&shop, &boss, 2, T0).await;
+        let set = async |account, issuer: &str, domain: &str, is_required| {
+            let new = NewSingleSignOn {
+                issuer: issuer.to_owned(),
+                client_id: "client".to_owned(),
+                email_domain: Some(domain.to_owned()),
+                is_required,
+                creates_viewers: false,
+            };
+            store.set_single_sign_on(account, new, "secret", T0).await.unwrap()
+        };
+        let opens = async |of: u8| {
+            let session = store.session(digest(of)).await.unwrap();
+            let memberships = session.into_iter().flat_map(|session| session.memberships);
+            memberships.map(|one| one.member.id).collect::<BTreeSet<_>>()
+        };
+        assert!(set(shop.account, "https://one.example", "x.mx", false).await);
+        assert!(!set(other.account, "https://two.example", "x.mx", false).await, "it is taken");
+        assert_eq!(store.account_of_domain("x.mx".to_owned()).await.unwrap(), Some(shop.account));
+        let provider = store.single_sign_on(shop.account).await.unwrap().unwrap();
+        assert_eq!(store.client_secret(&provider).unwrap(), "secret");
+        let begin = async |provider, address: &str, of: u8| {
+            let whom = (email(address), session(of, T0));
+            let of = (shop.account, provider);
+            store.begin_session_by_provider(of, whom.0, whom.1).await.unwrap().map(|member| member.id)
+        };
+        assert_eq!(begin(provider.id, "a@x.mx", 3).await, Some(ana.id));
+        assert_eq!(begin(provider.id, "c@x.mx", 4).await, None);
+        assert_eq!(begin(mint(T0), "a@x.mx", 4).await, None, "another one is set by now");
+        assert_eq!((opens(1).await, opens(3).await), ([ana.id, there.id].into(), [ana.id].into()));
+        assert!(!store.switch_session(digest(3), other.account).await.unwrap());
+        assert!(set(shop.account, "https://one.example", "x.mx", true).await);
+        assert_eq!((opens(1).await, opens(2).await), ([there.id].into(), [boss.id].into()));
+        assert_eq!(opens(3).await, [ana.id].into());
+        assert!(!store.switch_session(digest(1), shop.account).await.unwrap());
+        assert!(store.switch_session(digest(1), other.account).await.unwrap());
+        // Another issuer ends what the one before has begun.
+        assert!(set(shop.account, "https://three.example", "x.mx", true).await);
+        assert_eq!((opens(3).await, opens(2).await), ([].into(), [boss.id].into()));
+        assert!(store.remove_single_sign_on(shop.account, T0).await.unwrap());
+        assert!(!store.remove_single_sign_on(shop.account, T0).await.unwrap());
+        assert_eq!(opens(1).await, [ana.id, there.id].into());
     }
 
     async fn the_use_of_a_session_is_written_once_in_a_while(store: Store) {
@@ -230,7 +346,7 @@ contract! {
         };
         let accept = async |of: u8, with: JoinsWith, at: Timestamp| {
             let accepted = store.accept_invitation(digest(of), "Ana".into(), with, session(of, at));
-            accepted.await.unwrap()
+            accepted.await.unwrap().map(|(member, _)| member)
         };
         let first = || JoinsWith::First("hash".to_owned());
         let (eva, ana) = (invite("e@x.mx", 1).await, invite("a@x.mx", 2).await);

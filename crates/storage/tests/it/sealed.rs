@@ -11,11 +11,12 @@ use crate::it::shop::{Shop, T0};
 const SCHEMA: &str = include_str!("../../src/schema.rs");
 
 /// Binary columns without secrets: digests, compared values, outgoing bodies, and incoming bodies.
-const PLAIN: [&str; 17] = [
+const PLAIN: [&str; 19] = [
     "api_keys.digest",
     "chat_messages.digest",
     "chat_sessions.token_digest",
     "events.body",
+    "half_sign_ins.digest",
     "idempotency_keys.body",
     "idempotency_keys.fingerprint",
     "integration_consents.digest",
@@ -26,6 +27,7 @@ const PLAIN: [&str; 17] = [
     "knowledge_pins.content_hash",
     "knowledge_uploads.content",
     "portal_sessions.digest",
+    "recovery_codes.digest",
     "sign_in_failures.digest",
     "portal_shown_once.session_digest",
     "sign_in_links.digest",

@@ -1,0 +1,302 @@
+//! Two-step verification: setting it up, and the code that finishes a sign-in.
+
+use actix_web::http::StatusCode;
+use actix_web::web::Payload;
+use maud::{Markup, html};
+use offhook_services::{CodeError, NewFactor, TwoStepError, new_factor};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use qrcode::{Color, EcLevel, QrCode};
+
+use super::passwords;
+use super::sign_in::{HALF_COOKIE, MAX_KEPT_BYTES, address, enter, forget};
+use crate::lang::Lang;
+use crate::page::Page;
+use crate::parts::form::{self, Input};
+use crate::signed_out::{Kept, code_page, insecure};
+use crate::trouble::{Answer, Result};
+use crate::visit::layout::Section;
+use crate::visit::{Guest, Post, Viewer, Visit, Visitor, check_origin, read_form_of};
+
+const SECTION: Section = Section::Profile;
+
+/// The light border around a QR code, in modules: what scanners need.
+const QUIET_ZONE: usize = 4;
+
+/// The paths.
+pub(super) fn routes() -> Vec<Page> {
+    vec![
+        Page::at("/sign-in/code").open_get(ask).open_post(finish),
+        Page::at("/profile/two-step").get(set_up).post(turn_on),
+        Page::at("/profile/two-step/off").post(turn_off),
+    ]
+}
+
+/// `GET /portal/sign-in/code`
+async fn ask(guest: Guest) -> Answer {
+    let cookie = guest.req.cookie(HALF_COOKIE);
+    let token = cookie.as_ref().map_or("", |cookie| cookie.value());
+    let people = guest.portal.services.people();
+    Ok(match people.waits_for_code(token).await? {
+        true => code_page(&guest, StatusCode::OK, &Kept::default(), None),
+        false => guest.go("/sign-in", ""),
+    })
+}
+
+/// `POST /portal/sign-in/code`
+async fn finish(guest: Guest, body: Payload) -> Answer {
+    check_origin(&guest.req)?;
+    let fields = read_form_of(&guest.req, body, None, MAX_KEPT_BYTES).await?;
+    let kept = Kept::of(&fields);
+    let again = |status, message: &str| code_page(&guest, status, &kept, Some(message));
+    if !guest.may_sign_in() {
+        return Ok(again(StatusCode::FORBIDDEN, insecure(guest.lang)));
+    }
+    let cookie = guest.req.cookie(HALF_COOKIE);
+    let token = cookie.as_ref().map_or("", |cookie| cookie.value());
+    let (people, code) = (guest.portal.services.people(), fields.text("code"));
+    match people
+        .finish_sign_in(token, code, address(&guest.req))
+        .await
+    {
+        Ok(signed_in) => {
+            let mut answer = enter(&guest, &kept, signed_in).await?;
+            forget(&mut answer, HALF_COOKIE)?;
+            Ok(answer)
+        }
+        Err(CodeError::Expired) => {
+            let message = guest.t(
+                "Your sign-in has expired. Enter your password again.",
+                "Tu inicio de sesión venció. Escribe otra vez tu contraseña.",
+            );
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            Ok(crate::signed_out::page(
+                &guest,
+                status,
+                &kept,
+                "",
+                Some(message),
+            ))
+        }
+        Err(CodeError::Wrong) => Ok(again(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            wrong_code(guest.lang),
+        )),
+        Err(CodeError::Throttled { seconds }) => {
+            let message = passwords::throttled(seconds, guest.lang);
+            let mut answer = again(StatusCode::TOO_MANY_REQUESTS, &message);
+            passwords::retry_after(&mut answer, seconds);
+            Ok(answer)
+        }
+        Err(CodeError::Store(error)) => Err(error.into()),
+    }
+}
+
+const fn wrong_code(lang: Lang) -> &'static str {
+    lang.t(
+        "Wrong code, or already used. Enter the code that your app shows now.",
+        "El código es incorrecto o ya se usó. Escribe el que tu aplicación muestra ahora.",
+    )
+}
+
+/// `GET /portal/profile/two-step`
+async fn set_up(visit: Visit<Viewer>) -> Answer {
+    let people = visit.services().people();
+    if people.recovery_codes_left(&visit.person).await?.is_some() {
+        return Ok(visit.go("/profile", ""));
+    }
+    let factor = new_factor(None)?;
+    let body = set_up_form(&visit, &factor, None);
+    Ok(visit.page(SECTION, title(&visit), &body))
+}
+
+fn title(visitor: &Visitor) -> &'static str {
+    visitor
+        .lang()
+        .t("Two-step verification", "Verificación en dos pasos")
+}
+
+/// `POST /portal/profile/two-step`
+async fn turn_on(post: Post<Viewer>) -> Answer {
+    let fields = &post.fields;
+    let confirmed = (fields.text("secret"), fields.text("code"));
+    let people = post.services().people();
+    let turned_on =
+        people.turn_on_two_step(&post.person, fields.raw("current_password"), confirmed);
+    let error = match turned_on.await {
+        Ok(codes) => return Ok(post.page(SECTION, title(&post), &codes_once(&post, &codes))),
+        Err(error) => error,
+    };
+    let factor = new_factor(Some(fields.text("secret")))?;
+    refused(&post, error, async |message| {
+        Ok(set_up_form(&post, &factor, Some(message)))
+    })
+    .await
+}
+
+/// `POST /portal/profile/two-step/off`
+async fn turn_off(post: Post<Viewer>) -> Answer {
+    let fields = &post.fields;
+    let people = post.services().people();
+    let (password, code) = (fields.raw("current_password"), fields.text("code"));
+    match people.turn_off_two_step(&post.person, password, code).await {
+        Ok(()) => {
+            let message = post.t(
+                "Two-step verification is off. Your other sessions have ended.",
+                "La verificación en dos pasos está desactivada. Tus otras sesiones terminaron.",
+            );
+            Ok(post.go("/profile", message))
+        }
+        Err(error) => {
+            refused(&post, error, async |message| {
+                super::profile::body_refusing_two_step(&post, message).await
+            })
+            .await
+        }
+    }
+}
+
+/// Answers a refused form with its page, which `body` draws with the reason.
+async fn refused(
+    post: &Post<Viewer>,
+    error: TwoStepError,
+    body: impl AsyncFnOnce(&str) -> Result<Markup>,
+) -> Answer {
+    let lang = post.lang();
+    let (message, wait) = match error {
+        TwoStepError::Password => {
+            let message = lang.t("The password is wrong.", "La contraseña es incorrecta.");
+            (message.to_owned(), None)
+        }
+        TwoStepError::Code => (wrong_code(lang).to_owned(), None),
+        TwoStepError::Throttled { seconds } => (passwords::throttled(seconds, lang), Some(seconds)),
+        TwoStepError::Changed => return Ok(post.go("/profile", "")),
+        TwoStepError::Store(error) => return Err(error.into()),
+    };
+    let mut answer = post.refused(SECTION, title(post), &body(&message).await?);
+    if let Some(seconds) = wait {
+        passwords::retry_after(&mut answer, seconds);
+    }
+    Ok(answer)
+}
+
+fn set_up_form(visitor: &Visitor, factor: &NewFactor, message: Option<&str>) -> Markup {
+    let t = visitor.lang();
+    let email = visitor.person.member.email.as_str();
+    html! {
+        (form::refusal(message))
+        ol {
+            li { (t.t(
+                "Scan the code with an authenticator app, or type the key into it.",
+                "Escanea el código con una aplicación de autenticación, o escribe en ella la clave.",
+            )) }
+            li { (t.t(
+                "Enter your password and the six digits that the app shows.",
+                "Escribe tu contraseña y los seis dígitos que muestra la aplicación.",
+            )) }
+        }
+        (drawn(&address_of(factor, email), t))
+        p { (t.t("Key: ", "Clave: ")) code { (factor.key) } }
+        (form::form(visitor, "/profile/two-step", &html! {
+            input type="hidden" name="secret" value=(factor.secret);
+            (password_field(t))
+            (code_field(t))
+            button.primary type="submit" { (t.t("Turn on", "Activar")) }
+        }))
+    }
+}
+
+/// The section of *Profile*; `recovery_codes` are left, or it is off.
+pub(super) fn section(
+    visitor: &Visitor,
+    recovery_codes: Option<i64>,
+    message: Option<&str>,
+) -> Markup {
+    let t = visitor.lang();
+    html! {
+        section aria-labelledby="two-step" {
+            h2 #two-step { (title(visitor)) }
+            (form::refusal(message))
+            @match recovery_codes {
+                None => {
+                    p { (t.t(
+                        "Off. Turn it on to be asked for a code of your phone after your password.",
+                        "Desactivada. Actívala para que se te pida un código de tu teléfono después de la contraseña.",
+                    )) }
+                    p { a.button href={ (crate::PATH) "/profile/two-step" } { (t.t("Set up", "Configurar")) } }
+                }
+                Some(left) => {
+                    p { (t.t("On. Recovery codes left: ", "Activada. Códigos de recuperación restantes: ")) (left) "." }
+                    (form::form(visitor, "/profile/two-step/off", &html! {
+                        (password_field(t))
+                        (code_field(t))
+                        button.danger type="submit" { (t.t("Turn off", "Desactivar")) }
+                    }))
+                }
+            }
+        }
+    }
+}
+
+fn password_field(lang: Lang) -> Input<'static> {
+    Input::text("current_password", lang.t("Password", "Contraseña"))
+        .kind("password")
+        .autocomplete("current-password")
+        .required()
+}
+
+/// The field of a code.
+pub(crate) fn code_field(lang: Lang) -> Input<'static> {
+    Input::text("code", lang.t("Code", "Código"))
+        .autocomplete("one-time-code")
+        .required()
+}
+
+/// The recovery codes, only on the page that answers the form.
+fn codes_once(visitor: &Visitor, codes: &[String]) -> Markup {
+    let t = visitor.lang();
+    html! {
+        p.lead { (t.t(
+            "Two-step verification is on. Your other sessions have ended.",
+            "La verificación en dos pasos está activada. Tus otras sesiones terminaron.",
+        )) }
+        p { (t.t(
+            "Keep these recovery codes where you will find them without your phone. Each works once in place of a code. They are not shown again.",
+            "Guarda estos códigos de recuperación donde los encuentres sin tu teléfono. Cada uno sirve una vez en lugar de un código. No se muestran de nuevo.",
+        )) }
+        pre #codes { (codes.join("\n")) }
+        div.bar-of-actions {
+            button type="button" data-copy="codes" { (t.t("Copy", "Copiar")) }
+            a.button.primary href={ (crate::PATH) "/profile" } { (t.t("Done", "Listo")) }
+        }
+    }
+}
+
+/// What an authenticator app reads (the key URI format).
+fn address_of(factor: &NewFactor, email: &str) -> String {
+    let email = utf8_percent_encode(email, NON_ALPHANUMERIC);
+    let key = factor.key.replace(' ', "");
+    format!("otpauth://totp/Offhook:{email}?secret={key}&issuer=Offhook")
+}
+
+/// A QR code of this text, black on white in every theme.
+fn drawn(text: &str, lang: Lang) -> Markup {
+    let Ok(code) = QrCode::with_error_correction_level(text, EcLevel::L) else {
+        return html! {};
+    };
+    let width = code.width();
+    let side = width + 2 * QUIET_ZONE;
+    let mut path = String::new();
+    for (index, color) in code.to_colors().into_iter().enumerate() {
+        if color == Color::Dark {
+            let (x, y) = (index % width + QUIET_ZONE, index / width + QUIET_ZONE);
+            path.push_str(&format!("M{x} {y}h1v1h-1z"));
+        }
+    }
+    html! {
+        svg role="img" aria-label=(lang.t("QR code", "Código QR")) width="220" height="220"
+            viewBox=(format!("0 0 {side} {side}")) shape-rendering="crispEdges" {
+            rect width="100%" height="100%" fill="#fff" {}
+            path d=(path) fill="#000" {}
+        }
+    }
+}
