@@ -227,5 +227,3 @@ async def measure(options, stores, small, full):
     waits = collections.Counter(re.findall(waits, (stores.data / "log").read_text(errors="replace")))
     print(f"waits over 50 ms for a row, by table: {dict(waits)}")
     print("vacuums, dead rows: " + full.ask("SELECT sum(autovacuum_count), sum(n_dead_tup) FROM pg_stat_user_tables"))
-    for side in (small, full):
-        side.node.stop()
