@@ -8,7 +8,6 @@ use offhook_domain::AccountId;
 use crate::PATH;
 use crate::fields::{Fields, local_path};
 use crate::lang::Lang;
-use crate::pages::two_step::code_field;
 use crate::parts::form::{self, Input};
 use crate::parts::version::SHOWN_VERSION;
 use crate::trouble::{Earlier, Typed};
@@ -267,4 +266,11 @@ pub(crate) fn page(
         } @else { p.warning { (insecure(lang)) } }
     };
     guest.page(status, lang.t("Sign in", "Inicia sesión"), &body)
+}
+
+/// The field of a code.
+pub(crate) fn code_field(lang: Lang) -> Input<'static> {
+    Input::text("code", lang.t("Code", "Código"))
+        .autocomplete("one-time-code")
+        .required()
 }

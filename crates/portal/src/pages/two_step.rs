@@ -12,7 +12,7 @@ use super::sign_in::{HALF_COOKIE, MAX_KEPT_BYTES, address, enter, forget};
 use crate::lang::Lang;
 use crate::page::Page;
 use crate::parts::form::{self, Input};
-use crate::signed_out::{Kept, code_page, insecure};
+use crate::signed_out::{Kept, code_field, code_page, insecure, page};
 use crate::trouble::{Answer, Result};
 use crate::visit::layout::Section;
 use crate::visit::{Guest, Post, Viewer, Visit, Visitor, check_origin, read_form_of};
@@ -241,13 +241,6 @@ fn password_field(lang: Lang) -> Input<'static> {
     Input::text("current_password", lang.t("Password", "Contraseña"))
         .kind("password")
         .autocomplete("current-password")
-        .required()
-}
-
-/// The field of a code.
-pub(crate) fn code_field(lang: Lang) -> Input<'static> {
-    Input::text("code", lang.t("Code", "Código"))
-        .autocomplete("one-time-code")
         .required()
 }
 
