@@ -25,6 +25,8 @@ pub struct Totals {
     pub calls: i64,
     /// Those of them that failed.
     pub failed: i64,
+    /// Those in which a person answered and spoke.
+    pub answered: i64,
     /// What all conversations cost.
     pub credits: i64,
 }
@@ -35,6 +37,7 @@ impl Totals {
         bars.into_iter().fold(Self::default(), |sum, bar| Self {
             calls: sum.calls + bar.calls,
             failed: sum.failed + bar.failed,
+            answered: sum.answered + bar.answered,
             credits: sum.credits + bar.credits,
         })
     }
@@ -79,6 +82,7 @@ impl Overview {
                 *bar = Totals {
                     calls: bar.calls + quarter.calls,
                     failed: bar.failed + quarter.failed,
+                    answered: bar.answered + quarter.answered,
                     credits: bar.credits + quarter.credits,
                 };
             }

@@ -36,10 +36,12 @@ impl Store {
                 }
             };
             let ended = "voice AND ended_at IS NOT NULL";
+            let success = Outcome::AnsweredHuman.as_str();
             let query = format!(
                 "SELECT {quarter} AS quarter, \
                    CAST(sum(CASE WHEN {ended} THEN 1 ELSE 0 END) AS bigint) AS calls, \
                    CAST(sum(CASE WHEN {ended} AND status = 'failed' THEN 1 ELSE 0 END) AS bigint) AS failed, \
+                   CAST(sum(CASE WHEN {ended} AND outcome = '{success}' THEN 1 ELSE 0 END) AS bigint) AS answered, \
                    CAST(coalesce(sum(credits), 0) AS bigint) AS credits \
                  FROM conversations WHERE account_id = $1 AND started_at >= $2 AND started_at < $3"
             );

@@ -53,6 +53,9 @@ pub struct Quarter {
     /// Those of them that failed.
     #[diesel(sql_type = BigInt)]
     pub failed: i64,
+    /// Those in which a person answered and spoke ([`Outcome::is_success`]).
+    #[diesel(sql_type = BigInt)]
+    pub answered: i64,
     /// What all conversations cost.
     #[diesel(sql_type = BigInt)]
     pub credits: i64,

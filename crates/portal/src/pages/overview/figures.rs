@@ -77,7 +77,7 @@ impl Figures {
                 }))
                 (card(t.t("Success", "Éxito"), &success(sum).map_or_else(none, percent), html! {
                     (delta(points, Better::More, t))
-                    span.soft { (t.t("of calls that ended", "de las llamadas que terminaron")) }
+                    span.soft { (t.t("a person answered and spoke", "una persona contestó y habló")) }
                 }))
                 (card(t.t("Response latency", "Latencia de respuesta"), &latency_figure, html! {
                     (delta(slower, Better::Less, t))
@@ -280,9 +280,13 @@ fn grown(now: i64, before: Option<i64>) -> Option<(f64, &'static str)> {
     Some(((now as f64 - before) * 100.0 / before, "%"))
 }
 
-/// The share of calls that did not fail, in percent; `None` without calls.
-fn success(Totals { calls, failed, .. }: Totals) -> Option<f64> {
-    (calls > 0).then(|| (calls - failed) as f64 * 100.0 / calls as f64)
+/// The share of calls in which a person answered and spoke, in percent; `None` without calls.
+fn success(
+    Totals {
+        calls, answered, ..
+    }: Totals,
+) -> Option<f64> {
+    (calls > 0).then(|| answered as f64 * 100.0 / calls as f64)
 }
 
 fn percent(share: f64) -> String {
