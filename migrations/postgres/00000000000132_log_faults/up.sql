@@ -3,7 +3,7 @@ CREATE TABLE request_log_faults (
     account_id uuid NOT NULL,
     created_at timestamptz NOT NULL,
     id uuid NOT NULL,
-    message text NOT NULL,
+    message TEXT NOT NULL,
     PRIMARY KEY (account_id, created_at, id)
 );
 -- The shape of their bodies, for accounts that ask for it; deleted earlier.
@@ -11,7 +11,7 @@ CREATE TABLE request_log_bodies (
     account_id uuid NOT NULL,
     created_at timestamptz NOT NULL,
     id uuid NOT NULL,
-    body text NOT NULL,
+    body TEXT NOT NULL,
     PRIMARY KEY (account_id, created_at, id)
 );
 ALTER TABLE account_settings ADD COLUMN keeps_error_bodies boolean NOT NULL DEFAULT false;
