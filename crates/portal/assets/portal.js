@@ -197,6 +197,11 @@
     const { status } = event.detail.xhr;
     if (status < 400) return;
     const { elt, verb } = event.detail.requestConfig;
+    // What nobody asked for is not answered either.
+    if ("quiet" in elt.dataset) {
+      event.preventDefault();
+      return;
+    }
     const form = verb === "post" && elt.closest("form");
     if (status !== 401) {
       // A form that was refused is sent once more for the page that says why; a search in it has no page to show.

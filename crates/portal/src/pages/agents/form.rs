@@ -159,7 +159,7 @@ fn variables(sheet: &Sheet<'_>, path: &str) -> Markup {
     });
     html! {
         // A name that was typed into a text above is found when the text is left.
-        div #variables hx-post={ (crate::PATH) (path) } hx-trigger="change from:#field-system_prompt, change from:#field-first_message"
+        div #variables data-quiet="" hx-post={ (crate::PATH) (path) } hx-trigger="change from:#field-system_prompt, change from:#field-first_message"
             hx-vals={ "{\"add\":\"" (of) ".found\"}" } hx-select="#variables" hx-swap="outerHTML" { (drawn) }
     }
 }
