@@ -93,6 +93,7 @@ both! {
             "account_id": account.id,
             "email": "eva@example.com",
             "sign_in_url": link["sign_in_url"],
+            "turns_off_two_step": false,
         });
         assert_eq!(link, expected);
         assert_ne!(link["sign_in_url"], added["sign_in_url"]);

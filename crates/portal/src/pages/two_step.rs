@@ -12,7 +12,7 @@ use super::sign_in::{HALF_COOKIE, MAX_KEPT_BYTES, address, enter, forget};
 use crate::lang::Lang;
 use crate::page::Page;
 use crate::parts::form::{self, Input};
-use crate::signed_out::{Kept, code_field, code_page, insecure, page};
+use crate::signed_out::{Kept, code_field, code_page, insecure};
 use crate::trouble::{Answer, Result};
 use crate::visit::layout::Section;
 use crate::visit::{Guest, Post, Viewer, Visit, Visitor, check_origin, read_form_of};

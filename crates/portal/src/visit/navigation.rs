@@ -20,7 +20,7 @@ const GROUPS: [Group; 4] = [
     ),
     (
         "Build",
-        "Crear",
+        "Construir",
         &[
             Section::Agents,
             Section::Knowledge,

@@ -222,7 +222,7 @@ async fn voices_of_this_service_are_found_and_heard_and_others_say_why_not() {
     speak("local|awb")
         .await
         .assert(409)
-        .shows(&["too many previews and drafts in this minute"]);
+        .shows(&["Too many previews and drafts in this minute"]);
     world.clock.advance(Duration::from_secs(60));
     speak("local|awb").await.assert(200);
     let eva = world.browser(MemberRole::Viewer).await;

@@ -49,11 +49,13 @@ async fn two_calls(world: &World, developer: &Browser) -> (String, String) {
     let talked = place(developer, &agent, "0a", TALKS).await;
     let busy = place(developer, &agent, "0b", BUSY).await;
     world.dial();
-    let settled = "<strong>Settled</strong>";
-    let page = world.until(developer, &talked, settled).await;
-    page.shows(&["Answered by a person"]);
-    let page = world.until(developer, &busy, settled).await;
-    page.shows(&["The line was busy"]);
+    for (path, outcome) in [
+        (&talked, "Answered by a person"),
+        (&busy, "The line was busy"),
+    ] {
+        let page = world.until(developer, path, outcome).await;
+        page.shows(&["<strong>Settled</strong>"]);
+    }
     (talked, busy)
 }
 

@@ -12,6 +12,7 @@ macro_rules! deeds {
 
 mod agents;
 mod calls;
+mod entry;
 mod every;
 mod knowledge;
 mod money;

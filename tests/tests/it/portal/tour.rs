@@ -58,7 +58,9 @@ both! {
         let owner = stage.signed_in().await;
         let furnished = Furnished::of(&stage, &owner).await;
         let browser = stage.browser(Person::english(), &owner).await;
-        let pages = offhook_portal::pages().into_iter().filter(|page| page.whole);
+        // An account without an identity provider has no page of it.
+        let pages = offhook_portal::pages().into_iter();
+        let pages = pages.filter(|page| page.whole && page.path != "/portal/sso/{account}");
         let pages = pages.map(|page| (name(&page.path), furnished.fill(&page.path)));
         // A legacy agent's page differs from an engine agent's.
         let legacy = format!("/portal/agents/{}", furnished.legacy);

@@ -26,7 +26,7 @@ both! {
         browser.open("/portal/try/call").await;
         browser.choose(("Agent", "Agente"), "Eva").await;
         browser.fill(("Call this number", "Llamar a este número"), RINGS).await;
-        browser.fill(("Variables (metadata)", "Variables (metadatos)"), "lead_name=Ana").await;
+        browser.fill(("Other variables (metadata)", "Otras variables (metadatos)"), "lead_name=Ana").await;
         browser.click(("Call now", "Llamar ahora")).await;
         browser.sees(("Call placed.", "Llamada iniciada.")).await;
         let page = browser.path().await;

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 /// The tasks of all modules.
-const ALL: [&[(&str, &str)]; 9] = [
+const ALL: [&[(&str, &str)]; 10] = [
     super::DONE,
     super::agents::DONE,
     super::calls::DONE,
+    super::entry::DONE,
     super::knowledge::DONE,
     super::money::DONE,
     super::numbers::DONE,
