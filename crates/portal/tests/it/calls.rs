@@ -10,6 +10,9 @@ use crate::it::world::{Browser, Page, World, must};
 /// A number that answers and talks.
 const CUSTOMER: &str = "+5215512345678";
 
+/// Slow enough that the customer speaks.
+const LISTENS: f64 = 100.0;
+
 /// A published agent, whose first message contains markup.
 async fn agent(world: &World) -> String {
     let body = must(Json::parse(
@@ -56,7 +59,7 @@ async fn place(browser: &Browser, agent: &str, once: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_test_call_is_placed_once_and_read_from_its_first_word_to_its_end() {
-    let world = World::start().await;
+    let world = World::start_at(LISTENS, Vec::new()).await;
     let developer = world.browser(MemberRole::Developer).await;
     let viewer = world.browser(MemberRole::Viewer).await;
     let agent = agent(&world).await;
