@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use offhook_tests::{Address, Client, Database, has_program, must, within};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::Child;
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout};
 use url::Url;
 
 use crate::portal::session::{Session, cookie_of, set_cookie};
@@ -57,8 +57,11 @@ fn installed() -> PathBuf {
     folder
 }
 
+/// Its process, and what it prints: one that nobody reads would end it.
+type Provider = (Child, Lines<BufReader<ChildStdout>>);
+
 /// Starts the provider; returns its issuer.
-async fn provider(redirect_uri: &str, email: &str) -> (Child, String) {
+async fn provider(redirect_uri: &str, email: &str) -> (Provider, String) {
     let folder = tokio::task::spawn_blocking(installed);
     let folder = must("it installs", within("npm", INSTALLS, folder).await);
     let mut provider = tokio::process::Command::new("node");
@@ -70,7 +73,7 @@ async fn provider(redirect_uri: &str, email: &str) -> (Child, String) {
     let mut lines = BufReader::new(stdout).lines();
     let issuer = within("the issuer", STARTS, lines.next_line()).await;
     let issuer = must("a line", must("its output", issuer).ok_or("none"));
-    (provider, issuer)
+    ((provider, lines), issuer)
 }
 
 /// Follows the redirects of the provider, as a browser with its cookies, up to the one that leaves it.
