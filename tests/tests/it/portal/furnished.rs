@@ -35,7 +35,6 @@ pub(super) struct Furnished {
     /// The pages of a password link and of an invitation.
     welcome: String,
     join: String,
-    account: String,
 }
 
 impl Furnished {
@@ -121,7 +120,6 @@ impl Furnished {
             .await
         };
         Self {
-            account: account.id.clone(),
             delivery: id(&newest("/v1/webhooks/deliveries?status=exhausted").await),
             log: text(&newest("/v1/logs?status=4xx").await["request_id"]).to_owned(),
             welcome: stage.link(EVE).await,
@@ -168,8 +166,6 @@ impl Furnished {
             "logs" => of(&self.log),
             "welcome" => self.welcome.clone(),
             "join" => self.join.clone(),
-            // Without a provider: the page says so.
-            "sso" => path.replace("{account}", &self.account),
             _ => panic!("{path} has a placeholder that this account has nothing for"),
         }
     }

@@ -5,7 +5,9 @@ use actix_web::web::Payload;
 use maud::{Markup, html};
 use offhook_domain::{AgentId, Metadata};
 use offhook_http::{ApiError, Code, Start, open_trial};
-use offhook_services::{Draft, TrialNote, TrialReply, TrialTurn, TurnRole, UseCaseError};
+use offhook_services::{
+    Draft, TRIAL_REPLIES, TRIAL_SECONDS, TrialNote, TrialReply, TrialTurn, TurnRole, UseCaseError,
+};
 use serde::{Deserialize, Serialize};
 
 use super::control::id_of;
@@ -17,6 +19,7 @@ use crate::fields::Fields;
 use crate::lang::{Lang, text};
 use crate::pages::conversations::turns::{tool, who};
 use crate::pages::trials::metadata;
+use crate::parts::words::count;
 use crate::trouble::{Answer, Result, Trouble, field_of, labelled, sentence};
 use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor, check_origin};
@@ -239,6 +242,7 @@ fn draw(visitor: &Visitor, agent: AgentId, panel: &Panel<'_>) -> Markup {
     let t = visitor.lang();
     let path = format!("{PATH}/agents/{agent}/trial");
     let turns = serde_json::to_string(&panel.entries).unwrap_or_default();
+    let (replies, minutes) = (count(TRIAL_REPLIES.into()), TRIAL_SECONDS / 60);
     html! {
         aside.trial #trial aria-labelledby="trial-title" data-talk={ (PATH) "/agents/" (agent) "/talk" }
             data-agent=(who("agent", t)) data-user=(who("user", t)) data-tool=(who("tool", t))
@@ -289,10 +293,9 @@ fn draw(visitor: &Visitor, agent: AgentId, panel: &Panel<'_>) -> Markup {
                     p.hint #trial-variables-hint { (t.t("One per line, as name=value.", "Una por línea, como nombre=valor.")) }
                 }
             }
-            p.hint { (t.t(
-                "Not billed, not stored, not in your conversations. Tools act for real. Up to 1,000 replies and 60 minutes of talk a day.",
-                "No se cobra, no se guarda y no está en tus conversaciones. Las herramientas actúan de verdad. Hasta 1,000 respuestas y 60 minutos de voz al día.",
-            )) }
+            p.hint { (text!(t,
+                "Not billed, not stored, not in your conversations. Tools act for real. Up to {replies} replies and {minutes} minutes of talk a day.",
+                "No se cobra, no se guarda y no está en tus conversaciones. Las herramientas actúan de verdad. Hasta {replies} respuestas y {minutes} minutos de voz al día.")) }
         }
     }
 }
