@@ -42,6 +42,8 @@ impl Trials {
     pub async fn talk(&self, caller: &Caller, draft: &Draft) -> Result<Talk> {
         let (shared, account) = (&self.0, caller.account.id);
         let place = Place::take(&self.1, account)?;
+        // Refused while the page waits for it; the trial takes a slot of its own.
+        drop(shared.slot()?);
         let (notes, noted) = mpsc::unbounded_channel();
         let mut ready = self.prepare(account, draft, notes).await?;
         if !shared.providers.can_speak(&ready.config) {
@@ -120,6 +122,8 @@ impl Trial {
     ) {
         let (shared, control) = (self.trials.0.clone(), CallControl::new());
         let begun = Instant::now();
+        // Beside the calls of this process, until it ends.
+        let _slot = shared.live.registry.keep(1, shared.calls.sessions_at_most);
         let sink = Sink(self.events.clone());
         let end = {
             let running = run(session, &sink, &control);
