@@ -142,6 +142,8 @@ vocabulary! {
         Cancelled => "cancelled",
         /// Not dialed in time.
         Expired => "expired",
+        /// A rule of whom the account calls refused it before it was dialed.
+        ComplianceBlocked => "compliance_blocked",
     }
 }
 
@@ -207,6 +209,8 @@ vocabulary! {
         Cancelled => "cancelled",
         /// Not dialed in time.
         Expired => "expired",
+        /// A rule of whom the account calls refused it.
+        Blocked => "blocked",
         /// The carrier, the agent or a process failed.
         Failed => "failed",
     }
@@ -227,6 +231,7 @@ impl Outcome {
                 FailureReason::InvalidNumber => Self::InvalidNumber,
                 FailureReason::Cancelled => Self::Cancelled,
                 FailureReason::Expired => Self::Expired,
+                FailureReason::ComplianceBlocked => Self::Blocked,
                 FailureReason::CarrierError
                 | FailureReason::AgentError
                 | FailureReason::Interrupted => Self::Failed,

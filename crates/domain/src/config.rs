@@ -15,6 +15,7 @@ use crate::body::{Body as _, Member, Shape};
 use crate::json::{Fault, FieldError, Json, JsonError, Result, item_path, member_path};
 
 pub use language::is_bcp47_shape;
+pub(crate) use read::{days, time_of_day};
 pub use sections::{
     AgentConfig, Audio, CallingHours, Conversation, DynamicVariable, KnowledgeBase, KnowledgeMode,
     Llm, ModelRef, Pronunciation, Recording, Routing, Stt, TimeOfDay, Turns, Voice, Voicemail,

@@ -141,6 +141,8 @@ ids! {
     NoteId;
     /// A member's saved filter of a list.
     SavedViewId;
+    /// A number that an account does not call.
+    SuppressionId;
 }
 
 ids! {

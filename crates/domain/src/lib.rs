@@ -7,6 +7,7 @@ mod batch;
 mod billing;
 mod call;
 mod credential;
+mod dialing;
 mod document;
 mod e164;
 mod email;
@@ -41,6 +42,7 @@ pub use call::{
 };
 pub use config::{AgentConfig, ConfigWrite};
 pub use credential::CredentialProvider;
+pub use dialing::{Consent, DialRule, DialWindow, DialingRules, SuppressionSource};
 pub use document::{DocumentFault, DocumentSource, DocumentStatus, MAX_DOCUMENT_BYTES, Unfetched};
 pub use e164::{E164, E164Error};
 pub use email::{EmailAddress, EmailAddressError};
@@ -49,8 +51,8 @@ pub use ids::ResourceId;
 pub use ids::{
     AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
     DocumentId, EndpointId, EventId, FolderId, IdError, InvitationId, InvoiceId, KeyId, LedgerId,
-    MemberId, NodeId, NoteId, PhoneNumberId, RecipientId, RequestId, SavedViewId, ToolId,
-    WhatsAppMessageId, WhatsAppThreadId,
+    MemberId, NodeId, NoteId, PhoneNumberId, RecipientId, RequestId, SavedViewId, SuppressionId,
+    ToolId, WhatsAppMessageId, WhatsAppThreadId,
 };
 pub use integration::{IntegrationCategory, IntegrationFault, IntegrationStatus};
 pub use json::{FieldError, Fields, Json, JsonError};

@@ -192,6 +192,7 @@ values!(
     u64,
     usize,
     crate::AccountId,
+    crate::DialRule,
     crate::CredentialProvider
 );
 

@@ -22,6 +22,8 @@ vocabulary! {
         PhoneNumbersWrite => "phone_numbers:write",
         CampaignsRead => "campaigns:read",
         CampaignsWrite => "campaigns:write",
+        SuppressionsRead => "suppressions:read",
+        SuppressionsWrite => "suppressions:write",
         WebhooksRead => "webhooks:read",
         WebhooksWrite => "webhooks:write",
         IntegrationsRead => "integrations:read",

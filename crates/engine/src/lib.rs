@@ -11,6 +11,7 @@ mod extraction;
 mod latencies;
 mod latency;
 mod live;
+mod opt_out;
 mod persona;
 mod phrases;
 mod reply;

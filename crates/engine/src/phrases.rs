@@ -13,6 +13,8 @@ pub(crate) struct Phrases {
     pub(crate) filler: &'static str,
     /// The call is close to its maximum length.
     pub(crate) warning: &'static str,
+    /// The customer asked not to be called again, and that is recorded.
+    pub(crate) opted_out: &'static str,
     /// In chats: the customer's message is no text.
     pub(crate) only_text: &'static str,
 }
@@ -23,6 +25,7 @@ const ENGLISH: Phrases = Phrases {
     goodbye: "I am sorry, I have to end our call here. Thank you for your time. Goodbye.",
     filler: "One moment, please.",
     warning: "I am sorry, our call ends in a few seconds.",
+    opted_out: "You are on our list now, and we will not call you again. Goodbye.",
     only_text: "I am sorry, here I can only read text. Please write to me what it is about.",
 };
 
@@ -36,6 +39,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             goodbye: "Lo siento, tengo que terminar la llamada aquí. Gracias por su tiempo. Adiós.",
             filler: "Un momento, por favor.",
             warning: "Lo siento, nuestra llamada termina en unos segundos.",
+            opted_out: "Ya está en nuestra lista y no le volveremos a llamar. Adiós.",
             only_text: "Lo siento, aquí solo puedo leer texto. Por favor, escríbame de qué se trata.",
         },
     ),
@@ -47,6 +51,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             goodbye: "Es tut mir leid, ich muss unser Gespräch hier beenden. Vielen Dank für Ihre Zeit. Auf Wiederhören.",
             filler: "Einen Moment, bitte.",
             warning: "Unser Gespräch endet leider in wenigen Sekunden.",
+            opted_out: "Sie stehen jetzt auf unserer Liste, und wir rufen Sie nicht mehr an. Auf Wiederhören.",
             only_text: "Es tut mir leid, ich kann hier nur Text lesen. Bitte schreiben Sie mir, worum es geht.",
         },
     ),
@@ -58,6 +63,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             goodbye: "Je suis désolé, je dois mettre fin à notre appel ici. Merci de votre temps. Au revoir.",
             filler: "Un instant, s'il vous plaît.",
             warning: "Je suis désolé, notre appel se termine dans quelques secondes.",
+            opted_out: "C'est noté : nous ne vous appellerons plus. Au revoir.",
             only_text: "Je suis désolé, je ne peux lire que du texte ici. Veuillez m'écrire de quoi il s'agit.",
         },
     ),
@@ -69,6 +75,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             goodbye: "Mi dispiace, devo terminare qui la chiamata. Grazie per il suo tempo. Arrivederci.",
             filler: "Un momento, per favore.",
             warning: "Mi dispiace, la nostra chiamata termina tra pochi secondi.",
+            opted_out: "Ho preso nota: non la chiameremo più. Arrivederci.",
             only_text: "Mi dispiace, qui posso leggere solo testo. Per favore, mi scriva di che cosa si tratta.",
         },
     ),
@@ -80,6 +87,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             goodbye: "Lamento, tenho de terminar a chamada aqui. Obrigado pelo seu tempo. Adeus.",
             filler: "Um momento, por favor.",
             warning: "Lamento, a nossa chamada termina dentro de alguns segundos.",
+            opted_out: "Está anotado: não voltaremos a ligar. Adeus.",
             only_text: "Lamento, aqui só consigo ler texto. Por favor, escreva-me do que se trata.",
         },
     ),

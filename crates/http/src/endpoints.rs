@@ -8,6 +8,7 @@ pub(crate) mod billing;
 pub(crate) mod calls;
 pub(crate) mod conversations;
 pub(crate) mod docs;
+pub(crate) mod gate;
 pub(crate) mod integrations;
 pub(crate) mod knowledge;
 pub(crate) mod logs;

@@ -6,7 +6,7 @@ use actix_web::web::{self, ServiceConfig};
 use crate::callbacks;
 use crate::endpoint::Endpoint;
 use crate::endpoints::{
-    account, agents, analyses, batches, billing, calls, conversations, docs, integrations,
+    account, agents, analyses, batches, billing, calls, conversations, docs, gate, integrations,
     knowledge, logs, models, numbers, process, team, tools, versions, voices, webhooks,
     widget_door, widget_files, widget_sessions, widgets,
 };
@@ -22,6 +22,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         versions::routes(),
         widgets::routes(),
         analyses::routes(),
+        gate::routes(),
         billing::routes(),
         calls::routes(),
         conversations::routes(),

@@ -6,6 +6,7 @@ pub(crate) mod analysis;
 pub(crate) mod batch;
 pub(crate) mod billing;
 pub(crate) mod conversation;
+pub(crate) mod gate;
 pub(crate) mod integration;
 pub(crate) mod knowledge;
 pub(crate) mod log;

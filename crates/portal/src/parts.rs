@@ -2,7 +2,7 @@
 
 pub(crate) mod agent_choice;
 pub(crate) mod chart;
-pub(crate) mod csv_file;
+
 pub(crate) mod diff;
 pub(crate) mod form;
 pub(crate) mod icon;

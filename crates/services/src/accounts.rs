@@ -6,7 +6,9 @@ use std::sync::Arc;
 use offhook_domain::{
     AccountId, Credits, EmailAddress, EntryText, MemberRole, Plan, Timestamp, TransactionType,
 };
-use offhook_storage::{Account, AccountSettings, Buyer, Member, NewLedgerEntry, StoreError, mint};
+use offhook_storage::{
+    Account, AccountSettings, Buyer, Dialing, Member, NewLedgerEntry, StoreError, mint,
+};
 
 use crate::error::InputError;
 use crate::{Context, Result, Zone};
@@ -130,6 +132,7 @@ pub(crate) fn new_account(
         plan,
         engine_module,
         created_at: at,
+        dialing: Dialing::default(),
     })
 }
 

@@ -23,10 +23,11 @@ use crate::redis_membership::RedisMembership;
 use crate::uploads::Uploads;
 use crate::{
     Accounts, Agents, Analyses, Batches, Billing, CallSettings, Calls, Catalog, CatalogError,
-    Chats, Context, Conversations, Credentials, DocumentWorker, Health, Inbound, Integrations,
-    Keys, Knowledge, Legacy, Live, Network, Numbers, Overview, People, PlanChanges, Providers,
-    RecordingKeeper, RequestLogs, Restored, Retention, Runner, Seller, Talks, Team, ToolShelf,
-    Trials, UploadCollector, Voices, Wakes, Webhooks, WhatsApp, Widgets, chats, knowledge, legacy,
+    Chats, Context, Conversations, Credentials, DocumentWorker, Gate, Health, Inbound,
+    Integrations, Keys, Knowledge, Legacy, Live, Network, Numbers, Overview, People, PlanChanges,
+    Providers, RecordingKeeper, RequestLogs, Restored, Retention, Runner, Seller, Talks, Team,
+    ToolShelf, Trials, UploadCollector, Voices, Wakes, Webhooks, WhatsApp, Widgets, chats,
+    knowledge, legacy,
 };
 
 /// What the use cases need.
@@ -106,6 +107,8 @@ use_cases! {
     analyses: Analyses = Analyses(ctx.clone()),
     billing: Billing = Billing(ctx.clone(), Arc::default()),
     calls: Calls = Calls { ctx: ctx.clone(), live: live.clone(), providers: providers.clone() },
+    /// Whom an account calls.
+    gate: Gate = Gate { ctx: ctx.clone(), live: live.clone(), providers: providers.clone() },
     batches: Batches = Batches(ctx.clone(), providers.clone()),
     /// Text conversations.
     chats: Chats = Chats(runner.clone()),

@@ -1,6 +1,5 @@
 //! Batch calls of legacy agents.
 
-mod csv_rows;
 mod read;
 mod recipients;
 pub(crate) mod round;
@@ -18,13 +17,13 @@ use offhook_storage::{
 };
 
 use crate::calls::no_number;
+use crate::csv_file;
 use crate::digest::sha256;
 use crate::error::{Result, UseCaseError};
 use crate::idempotency::replay;
 use crate::transact::transact;
 use crate::{Caller, Context, Page, PageRequest, PlacedReply, Providers, Refusal};
 
-pub use csv_rows::CsvRows;
 pub use read::BatchBody;
 use read::Request;
 pub use recipients::RECIPIENTS_AT_MOST;

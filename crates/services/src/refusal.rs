@@ -2,7 +2,7 @@
 
 use offhook_domain::ports::VoiceLibraryError;
 use offhook_domain::{
-    AccountId, AgentStatus, BatchStatus, CredentialProvider, FieldError, messages,
+    AccountId, AgentStatus, BatchStatus, CredentialProvider, DialRule, FieldError, messages,
 };
 use offhook_engine::legacy::LegacyError;
 
@@ -90,6 +90,9 @@ pub enum Refusal {
         "Está fuera del horario de llamadas del agente.";
     HoursNeverOpen => "the agent's calling hours never open: name at least one day",
         "El horario de llamadas del agente no abre nunca. Elige al menos un día.";
+    /// It would be allowed in this many seconds, if time alone helps.
+    DialRefused(rule: DialRule, why: DialRefusal, _after: Option<u64>) => "the rule `{rule}` refuses the call: {why}",
+        "La regla «{rule}» no permite la llamada: {why}";
     InFlight => "the first request with this Idempotency-Key is still being answered",
         "Este formulario ya se envió y todavía se está procesando. Espera un momento y revisa si ya se hizo.";
     CallEnded => "the call has ended", "La llamada ya terminó.";
@@ -228,7 +231,48 @@ impl Refusal {
             Self::InFlight | Self::BeingAnswered | Self::LinesBusy => Some(1),
             Self::OutsideHours(opens_in) => Some(*opens_in),
             Self::TalkOutsideHours(opens_in) => *opens_in,
+            Self::DialRefused(_, _, after) => *after,
             _ => None,
+        }
+    }
+}
+
+messages! {
+/// Why a rule refuses a call, with the remedy.
+#[derive(Copy)]
+pub enum DialRefusal {
+    SuppressionList => "the number is on the account's suppression list", "el número está en la lista de exclusión de la cuenta.";
+    AllowedPrefixes => "the account calls no numbers with this prefix; its dialing rules say which",
+        "la cuenta no llama a números con este prefijo; sus reglas de llamada dicen a cuáles sí.";
+    Consent => "the account requires `consent` for every call", "la cuenta exige `consent` en cada llamada.";
+    TimeZone => "the number's time zone is unknown, and so is when it may be called",
+        "no se conoce la zona horaria del número, y por eso tampoco cuándo se le puede llamar.";
+    Window => "it is outside the account's window in a time zone of the number",
+        "está fuera del horario de la cuenta en una zona horaria del número.";
+    CallingHours => "it is outside the agent's calling hours", "está fuera del horario de llamadas del agente.";
+    AttemptsPerDay => "the number was called as often as the account allows in 24 hours",
+        "ya se llamó al número tantas veces como la cuenta permite en 24 horas.";
+    AttemptsPerWeek => "the number was called as often as the account allows in seven days",
+        "ya se llamó al número tantas veces como la cuenta permite en siete días.";
+    MinimumPause => "the account's pause since the last call to the number is not over",
+        "no ha pasado el tiempo mínimo de la cuenta desde la última llamada al número.";
+    DailyCredits => "the account's credits of this UTC day are spent or reserved",
+        "los créditos de la cuenta para este día (UTC) se gastaron o están reservados.";
+}}
+
+impl From<DialRule> for DialRefusal {
+    fn from(rule: DialRule) -> Self {
+        match rule {
+            DialRule::SuppressionList => Self::SuppressionList,
+            DialRule::AllowedPrefixes => Self::AllowedPrefixes,
+            DialRule::Consent => Self::Consent,
+            DialRule::TimeZone => Self::TimeZone,
+            DialRule::Window => Self::Window,
+            DialRule::CallingHours => Self::CallingHours,
+            DialRule::AttemptsPerDay => Self::AttemptsPerDay,
+            DialRule::AttemptsPerWeek => Self::AttemptsPerWeek,
+            DialRule::MinimumPause => Self::MinimumPause,
+            DialRule::DailyCredits => Self::DailyCredits,
         }
     }
 }

@@ -5,6 +5,8 @@ use offhook_boxed::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
+use offhook_domain::FailureReason;
+
 use crate::{Context, Live, Result};
 
 /// What was stopped in a restored database.
@@ -36,7 +38,8 @@ impl Restored {
                 });
             }
             for (account, id) in queued {
-                crate::calls::expire_queued(&self.0, &self.1, account, id).await?;
+                let why = (FailureReason::Expired, None);
+                crate::calls::end_undialed(&self.0, &self.1, (account, id), why).await?;
                 expired_calls += 1;
             }
         }

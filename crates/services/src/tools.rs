@@ -198,7 +198,7 @@ fn says_only_otherwise(before: &Tool, after: &Tool) -> bool {
 }
 
 /// Whether the operator allows calls to a number.
-fn may_call(prefixes: &[String], number: &E164) -> bool {
+pub(crate) fn may_call(prefixes: &[String], number: &E164) -> bool {
     prefixes.is_empty()
         || prefixes
             .iter()

@@ -48,6 +48,19 @@ tables! {
         plan -> sql::Word,
         engine_module -> Nullable<Bool>,
         created_at -> sql::Instant,
+        dialing_rules -> Nullable<Text>,
+        has_suppressions -> Bool,
+    }
+
+    suppressions (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        number -> sql::Word,
+        reason -> Text,
+        source -> sql::Word,
+        until -> Nullable<sql::Instant>,
+        conversation_id -> Nullable<sql::Uuid>,
+        created_at -> sql::Instant,
     }
 
     account_settings (account_id) {
@@ -311,6 +324,9 @@ pub(crate) mod conversations {
             outcome -> Nullable<sql::Word>,
             rang_at -> Nullable<sql::Instant>,
             carrier_status -> Nullable<Integer>,
+            consent -> Nullable<Text>,
+            blocked_by -> Nullable<sql::Word>,
+            opted_out -> Bool,
         }
     }
 }
@@ -926,7 +942,9 @@ allow_tables_to_appear_in_same_query! {
 }
 allow_tables_to_appear_in_same_query! { accounts, agents, agent_versions, legacy_agents, phone_numbers }
 allow_tables_to_appear_in_same_query! { agents, agent_version_tools }
-allow_tables_to_appear_in_same_query! { agents, conversations, conversation_analyses, conversation_moments }
+allow_tables_to_appear_in_same_query! {
+    agents, conversations, conversation_analyses, conversation_moments, reservations
+}
 allow_tables_to_appear_in_same_query! { agents, knowledge_pins }
 allow_tables_to_appear_in_same_query! { attempts, deliveries, events, webhook_endpoints, webhook_secrets }
 allow_tables_to_appear_in_same_query! {

@@ -199,7 +199,7 @@ macro_rules! id_columns {
 id_columns! {
     AccountId AgentId AttemptId BatchId ClaimId ConversationId CredentialId DeliveryId DocumentId EndpointId EventId
     FolderId InvitationId InvoiceId KeyId LedgerId LogEntryId MemberId NodeId NoteId PhoneNumberId RecipientId RequestId
-    ResourceId SavedViewId ToolId WhatsAppMessageId WhatsAppThreadId
+    ResourceId SavedViewId SuppressionId ToolId WhatsAppMessageId WhatsAppThreadId
 }
 
 column! {
@@ -223,7 +223,7 @@ macro_rules! word_columns {
 
 word_columns! {
     AgentStatus AnalysisStatus AttemptOutcome BatchStatus CallState Channel ConversationStatus CredentialProvider
-    DeliveryState DocumentSource DocumentStatus E164 EmailAddress EndpointStatus EventType FailureReason
+    DeliveryState DialRule DocumentSource DocumentStatus E164 EmailAddress EndpointStatus EventType FailureReason
     IntegrationStatus InvoiceStatus MemberRole NumberProvider Outcome PausedReason Plan RecipientStatus ResourceKind Runtime
-    Scopes SentStatus TerminationReason TransactionType VoiceGender VoiceProvider VoiceSource
+    Scopes SentStatus SuppressionSource TerminationReason TransactionType VoiceGender VoiceProvider VoiceSource
 }

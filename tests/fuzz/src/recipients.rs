@@ -1,12 +1,11 @@
 //! The CSV file of a batch. Reading never panics, and an accepted file reads the same from a plain rewriting of it.
 
-#[path = "../../../crates/services/src/batches/csv_rows.rs"]
-mod csv_rows;
+#[expect(dead_code, reason = "the target needs less than the service")]
+#[path = "../../../crates/services/src/csv_file/mod.rs"]
+mod csv_file;
 #[expect(dead_code, reason = "the target needs less than the service")]
 #[path = "../../../crates/services/src/batches/recipients.rs"]
 mod recipients;
-
-use csv_rows::CsvRows;
 
 pub(crate) fn run(data: &[u8]) {
     let Ok(rows) = recipients::from_csv(data, &[]) else {

@@ -7,6 +7,7 @@
 
 mod agents;
 mod faults;
+mod opting_out;
 mod recorded;
 mod stage;
 mod turns;

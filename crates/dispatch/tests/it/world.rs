@@ -64,6 +64,7 @@ impl World {
             plan: Plan::Pro,
             engine_module: None,
             created_at: at,
+            dialing: offhook_storage::Dialing::default(),
         };
         self.store
             .create_account(account, None, None)
@@ -175,6 +176,7 @@ impl World {
             steady: at,
             event: Some(event(EventType::CallInitiated, at)),
             simulated: false,
+            consent: None,
             idempotency: None,
         };
         let id = call.id;
@@ -197,7 +199,11 @@ impl World {
         };
         let ended = self
             .store
-            .end_queued_call((self.account, id), FailureReason::Cancelled, settlement)
+            .end_queued_call(
+                (self.account, id),
+                (FailureReason::Cancelled, None),
+                settlement,
+            )
             .await;
         assert!(ended.unwrap().is_some());
         self.wake.notify_one();

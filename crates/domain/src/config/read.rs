@@ -92,7 +92,7 @@ pub(super) fn calling_hours(fields: &mut Fields<'_>, name: &str) -> Result<Optio
 fn hours(mut fields: Fields<'_>) -> Result<CallingHours> {
     let hours = CallingHours {
         timezone: fields.required_string("timezone", 1..=64)?.to_owned(),
-        days: days(&mut fields)?,
+        days: days(&mut fields, "days")?,
         start: time_of_day(&mut fields, "start")?,
         end: time_of_day(&mut fields, "end")?,
     };
@@ -100,8 +100,7 @@ fn hours(mut fields: Fields<'_>) -> Result<CallingHours> {
     Ok(hours)
 }
 
-fn days(fields: &mut Fields<'_>) -> Result<Vec<u8>> {
-    let name = "days";
+pub(crate) fn days(fields: &mut Fields<'_>, name: &str) -> Result<Vec<u8>> {
     fields.required(name)?;
     let items = fields.optional_array(name, 1..=7)?.unwrap_or_default();
     let mut days = Vec::with_capacity(items.len());
@@ -120,7 +119,7 @@ fn days(fields: &mut Fields<'_>) -> Result<Vec<u8>> {
     Ok(days)
 }
 
-fn time_of_day(fields: &mut Fields<'_>, name: &str) -> Result<TimeOfDay> {
+pub(crate) fn time_of_day(fields: &mut Fields<'_>, name: &str) -> Result<TimeOfDay> {
     let text = fields.required_string(name, 0..=usize::MAX)?;
     text.parse()
         .map_err(|_| fields.fault(name, Fault::TimeOfDay))

@@ -49,6 +49,8 @@ pub enum Fault {
     Phone(error: E164Error) => "{error}", "{error}";
     Prefixes(prefixes: String) => "this service calls only numbers that begin with {prefixes}",
         "este servicio solo llama a números que comienzan con {prefixes}";
+    Prefix => "must be a prefix: `+` and 1 to 14 digits, such as +52", "debe ser un prefijo: `+` y de 1 a 14 dígitos, como +52";
+    CalendarDate => "must be a date as `YYYY-MM-DD`", "debe ser una fecha como `AAAA-MM-DD`";
     Url(fault: UrlFault) => "{fault}", "{fault}";
 
     // Queries.
@@ -215,7 +217,7 @@ pub enum Fault {
 
     // Lists of people.
     ColumnsInUtf8 => "the first row must name the columns, in UTF-8", "la primera fila debe nombrar las columnas, en UTF-8";
-    ColumnTo => "the first row must name the columns, one of them `to`", "la primera fila debe nombrar las columnas, una de ellas `to`";
+    NoColumn(name: &'static str) => "the first row must name the columns, one of them `{name}`", "la primera fila debe nombrar las columnas, una de ellas `{name}`";
     ColumnZero => "the first row must not contain U+0000", "la primera fila no puede contener U+0000";
     ColumnNames => "each column needs a name of its own in the first row", "cada columna necesita un nombre propio en la primera fila";
     NotCsv => "is not CSV", "no es CSV";

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use offhook_domain::Timestamp;
+use offhook_domain::{CallOutcome, TerminationReason, Timestamp};
 use tokio::time::Instant;
 
 use super::{LONGEST_UTTERANCE, LiveCall};
 use crate::TurnRole;
+use crate::opt_out;
+use crate::phrases::phrases;
 use crate::session::{SessionExit, Turn, at_speed};
 
 /// A finished utterance of the customer.
@@ -61,6 +63,18 @@ impl LiveCall<'_> {
             }
             self.record_words(&words, started_at).await?;
             self.asked_again = false;
+            if !self.machine
+                && self.farewell().is_none()
+                && opt_out::is_asked_for(text)
+                && self.tools.opt_out().await
+            {
+                self.cut().await?;
+                self.dialogue.push_customer(text);
+                let language = &self.dialogue.persona().language;
+                let outcome = CallOutcome::Completed(TerminationReason::AgentHangup);
+                self.part(phrases(language).opted_out, outcome);
+                return Ok(());
+            }
             // A customer who speaks over the agent is not waiting for it.
             let agent = self.agent.as_ref();
             let waits = agent.is_none_or(|turn| turn.speaking.is_none());

@@ -43,6 +43,12 @@ pub trait Tools: Send + Sync {
     /// Runs a tool call, except for what needs the line. Dropping the future cancels it. Every failure, such as an
     /// unknown name or bad arguments, is a [`ToolOutcome::Answer`] that explains it to the model.
     async fn call(&self, call: &ToolCall) -> ToolOutcome;
+
+    /// The customer asked not to be called again: records it before it returns. `false` if there is nothing to record, or
+    /// it could not be recorded.
+    async fn opt_out(&self) -> bool {
+        false
+    }
 }
 
 /// The result of a tool call.

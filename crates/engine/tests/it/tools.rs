@@ -40,6 +40,12 @@ impl Tools for Toolbox {
         sleep(self.takes).await;
         self.outcome.clone()
     }
+
+    async fn opt_out(&self) -> bool {
+        sleep(self.takes).await;
+        self.called.lock().push("opt_out".to_owned());
+        self.outcome == ToolOutcome::Answer("recorded".to_owned())
+    }
 }
 
 fn toolbox(outcome: ToolOutcome) -> Arc<Toolbox> {
@@ -339,4 +345,39 @@ async fn a_hang_up_does_not_wait_for_a_tool_and_the_transcript_says_so() {
         ]
     );
     assert_eq!(end.took, 6 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_customer_who_opts_out_is_recorded_before_the_agent_says_goodbye() {
+    let model = FakeModel::new(&[Does::Write("But wait!"), Does::Finish]);
+    let tools = answers("recorded");
+    let call = on_stage(&model, &tools).begin();
+    call.answer().await;
+    sleep(2 * SECOND).await;
+    call.customer_says("Please stop calling me!").await;
+    let end = call.end().await;
+    assert_eq!(end.outcome(), Completed(Reason::AgentHangup));
+    assert_eq!(
+        end.script()[1..],
+        [
+            "U: Please stop calling me!",
+            "A: You are on our list now, and we will not call you again. Goodbye."
+        ]
+    );
+    assert_eq!(*tools.called.lock(), ["opt_out"]);
+    assert_eq!(model.asked().len(), 0, "no model has a say in it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_opt_out_that_cannot_be_recorded_is_left_to_the_model() {
+    let model = FakeModel::new(&[Does::Write("I will pass it on."), Does::Finish]);
+    let tools = answers("nothing");
+    let call = on_stage(&model, &tools).begin();
+    call.answer().await;
+    sleep(2 * SECOND).await;
+    call.customer_says("Please stop calling me!").await;
+    sleep(5 * SECOND).await;
+    call.send(LegEvent::Hangup).await;
+    let end = call.end().await;
+    assert_eq!(end.script()[2..], ["A: I will pass it on."]);
 }

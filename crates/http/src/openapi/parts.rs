@@ -7,6 +7,7 @@ mod batches;
 mod billing;
 mod calls;
 mod conversations;
+mod gate;
 mod integrations;
 mod knowledge;
 mod logs;
@@ -31,6 +32,7 @@ pub(super) fn operations() -> Vec<Operation> {
         tools::operations(),
         billing::operations(),
         calls::operations(),
+        gate::operations(),
         conversations::operations(),
         numbers::operations(),
         batches::operations(),
@@ -56,6 +58,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         tools::schemas(),
         billing::schemas(),
         conversations::schemas(),
+        gate::schemas(),
         numbers::schemas(),
         batches::schemas(),
         logs::schemas(),

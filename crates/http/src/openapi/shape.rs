@@ -6,8 +6,8 @@ use offhook_domain::{
     EndpointStatus, EventId, EventType, FailureReason, FolderId, IntegrationCategory,
     IntegrationStatus, InvoiceId, InvoiceStatus, Json, KeyId, LedgerId, LogEntryId, MemberId,
     MemberRole, NumberProvider, PausedReason, PhoneNumberId, Plan, Price, RecipientId,
-    RecipientStatus, RequestId, Scope, Scopes, Timestamp, TransactionType, VoiceGender,
-    VoiceProvider, VoiceSource,
+    RecipientStatus, RequestId, Scope, Scopes, SuppressionId, SuppressionSource, Timestamp,
+    TransactionType, VoiceGender, VoiceProvider, VoiceSource,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -52,7 +52,8 @@ shapes! {
     array(words(Scope::ALL)) => Scopes;
     words(&Plan::ALL) => Plan;
     uuid() => AccountId AgentId AttemptId BatchId ConversationId DeliveryId DocumentId EndpointId EventId FolderId;
-    uuid() => InvoiceId KeyId LedgerId LogEntryId MemberId PhoneNumberId RecipientId RequestId;
+    uuid() => InvoiceId KeyId LedgerId LogEntryId MemberId PhoneNumberId RecipientId RequestId
+        SuppressionId;
 }
 
 macro_rules! vocabularies {
@@ -63,7 +64,7 @@ macro_rules! vocabularies {
 
 vocabularies! {
     BatchStatus DeliveryState DocumentSource DocumentStatus EndpointStatus EventType FailureReason IntegrationCategory
-    IntegrationStatus InvoiceStatus MemberRole NumberProvider PausedReason RecipientStatus TransactionType VoiceGender
+    IntegrationStatus InvoiceStatus MemberRole NumberProvider PausedReason RecipientStatus SuppressionSource TransactionType VoiceGender
     VoiceProvider VoiceSource
 }
 

@@ -10,7 +10,7 @@ use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 use offhook_domain::{
     AccountId, AgentId, BatchId, CallHandle, ConversationId, DeliveryId, DocumentId, EndpointId,
-    FolderId, InvoiceId, PhoneNumberId, ResourceKind, Scope, ToolId,
+    FolderId, InvoiceId, PhoneNumberId, ResourceKind, Scope, SuppressionId, ToolId,
 };
 use offhook_ratelimit::{Decision, Timed};
 use offhook_services::store::ApiKey;
@@ -58,6 +58,8 @@ permissions! {
     BillingRead => Some(Scope::BillingRead);
     CampaignsRead => Some(Scope::CampaignsRead);
     CampaignsWrite => Some(Scope::CampaignsWrite);
+    SuppressionsRead => Some(Scope::SuppressionsRead);
+    SuppressionsWrite => Some(Scope::SuppressionsWrite);
     PhoneNumbersRead => Some(Scope::PhoneNumbersRead);
     PhoneNumbersWrite => Some(Scope::PhoneNumbersWrite);
     TeamRead => Some(Scope::TeamRead);
@@ -93,7 +95,8 @@ macro_rules! path_ids {
     )*};
 }
 
-path_ids! { AgentId BatchId ConversationId DeliveryId DocumentId EndpointId FolderId InvoiceId PhoneNumberId ToolId }
+path_ids! { AgentId BatchId ConversationId DeliveryId DocumentId EndpointId FolderId InvoiceId PhoneNumberId
+SuppressionId ToolId }
 
 impl FromPath for CallHandle {
     fn read(id: &str) -> Self {

@@ -5,10 +5,10 @@ use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
 use actix_web::web::Bytes;
 use futures_util::stream;
-use offhook_domain::json::{Fault, FieldError, Json};
+use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_services::BatchBody;
 
-use super::body::{FromBody, Optional, bytes_up_to, invalid_json, parse};
+use super::body::{FromBody, Optional, bytes_up_to, has_type, invalid_json, parse};
 use super::idempotency;
 use crate::ApiError;
 
@@ -34,6 +34,33 @@ impl FromBody for BatchUpload {
             None => BatchBody::Json(parse(headers, &bytes)?),
         };
         Ok(Self { key, body })
+    }
+}
+
+/// A JSON body, or the CSV file of a form or of the body itself.
+#[derive(Debug)]
+pub(crate) enum JsonOrFile {
+    Json(Json),
+    File(Vec<u8>),
+}
+
+impl FromBody for JsonOrFile {
+    async fn read(req: &HttpRequest, payload: Payload) -> Result<Self, ApiError> {
+        let headers = req.headers();
+        let bytes = bytes_up_to(req, payload, MAX_BYTES).await?;
+        if has_type(headers, "text/csv") {
+            return Ok(Self::File(bytes));
+        }
+        let Some(boundary) = boundary(headers) else {
+            return parse(headers, &bytes).map(Self::Json);
+        };
+        match form(bytes, boundary).await? {
+            BatchBody::Csv { fields, file } => {
+                Fields::of(&fields, "").and_then(Fields::finish)?;
+                Ok(Self::File(file))
+            }
+            BatchBody::Json(json) => Ok(Self::Json(json)),
+        }
     }
 }
 

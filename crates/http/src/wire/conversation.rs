@@ -1,7 +1,7 @@
 //! Conversations and calls.
 
 use offhook_domain::{
-    CallHandle, Channel, ConversationId, Credits, E164, FailureReason, Outcome, Runtime,
+    CallHandle, Channel, ConversationId, Credits, DialRule, E164, FailureReason, Outcome, Runtime,
     TerminationReason, Timestamp,
 };
 use offhook_services::store::{Analysis, Conversation, ConversationView, Moment};
@@ -95,6 +95,15 @@ impl<'a> Item<'a> {
             conversation_id: conversation.id,
             latency,
             simulated: conversation.line.simulated,
+            opted_out: conversation.line.allowed.opted_out,
+            consent: conversation
+                .line
+                .allowed
+                .consent
+                .as_deref()
+                .map(raw)
+                .transpose()?,
+            compliance_rule: conversation.line.allowed.blocked_by,
         })
     }
 }
@@ -110,6 +119,11 @@ pub(crate) struct Detail<'a> {
     conversation_id: ConversationId,
     latency: Option<Latency>,
     simulated: bool,
+    /// Whether the customer asked not to be called again.
+    opted_out: bool,
+    consent: Option<&'a RawValue>,
+    /// The rule that refused the dial.
+    compliance_rule: Option<DialRule>,
 }
 
 #[derive(Serialize)]

@@ -30,8 +30,9 @@ async fn a_call_is_placed_and_read_while_it_lasts() {
 
     let read = app.get(&location).await;
     let call = read.assert(200);
-    let expected =
-        format!("{ITEM} metadata failure_reason outcome conversation_id latency simulated");
+    let expected = format!(
+        "{ITEM} metadata failure_reason outcome conversation_id latency simulated opted_out consent compliance_rule"
+    );
     assert_eq!(members(&call), expected);
     assert_eq!(call["status"], "initiated");
     assert_eq!(call["conversation_id"].as_str(), Some(id.as_str()));

@@ -24,6 +24,7 @@ pub(crate) struct Furnished {
     pub(crate) webhook: String,
     pub(crate) delivery: String,
     pub(crate) invoice: String,
+    pub(crate) suppression: String,
 }
 
 impl Furnished {
@@ -79,6 +80,7 @@ impl Furnished {
         let batch = made("/v1/batch-calls", batch).await;
         let webhook = made("/v1/webhooks", json!({"url": "https://example.com/"})).await;
         let delivery = made(&format!("/v1/webhooks/{webhook}/test"), json!({})).await;
+        let suppression = made("/v1/suppressions", json!({"number": "+525500000000"})).await;
         let call = json!({"agent_id": legacy["id"], "to": CUSTOMER});
         let call = made("/v1/calls", call).await;
         let conversation = call.trim_start_matches("call_").to_owned();
@@ -106,6 +108,7 @@ impl Furnished {
             batch,
             webhook,
             delivery,
+            suppression,
             invoice: text(&list("/v1/billing/invoices").await["data"][0]["id"]),
         }
     }
@@ -124,6 +127,7 @@ impl Furnished {
             ("/v1/knowledge/folders/", &self.folder),
             ("/v1/webhooks/deliveries/", &self.delivery),
             ("/v1/webhooks/", &self.webhook),
+            ("/v1/suppressions/", &self.suppression),
         ];
         let found = ids.into_iter().find(|(start, _)| path.starts_with(start));
         found.map_or_else(|| panic!("no id for {path}: make one here"), |(_, id)| id)

@@ -26,6 +26,7 @@ mod figures;
 mod files;
 mod forbidden_by_state;
 mod furnished;
+mod gate;
 mod integrations;
 mod knowledge;
 mod knowledge_faults;

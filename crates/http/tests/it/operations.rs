@@ -93,6 +93,8 @@ impl Operation {
             "createDocument" => json!({"name": "Pool", "text": "It opens at nine."}),
             "setWidget" => json!({"enabled": false}),
             "setAnalysisSchema" => json!({"schema": {"type": "object"}}),
+            "createSuppression" => json!({"number": "+15005550001"}),
+            "checkDials" => json!({"to": "+15005550001"}),
             "createFolder" => json!({"name": "Rooms"}),
             "searchKnowledge" => json!({"query": "When does it open?"}),
             "createWebhook" => json!({"url": "https://example.com/hook"}),

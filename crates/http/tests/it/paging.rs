@@ -51,6 +51,7 @@ fn life(operation: &Operation) -> Life {
         "listFolders" => Life::Moves("knowledge_folders", "id"),
         "listWebhooks" => Life::Moves("webhook_endpoints", "id"),
         "listDeliveries" => Life::Moves("deliveries", "id"),
+        "listSuppressions" => Life::Moves("suppressions", "id"),
         "listTeamMembers" => Life::Moves("members", "id"),
         id => panic!("say here what can happen to the list of {id}"),
     }
@@ -148,6 +149,13 @@ impl List {
                 post(
                     "/v1/webhooks",
                     json!({"url": format!("https://example.com/{n}")}),
+                )
+                .await;
+            }
+            "listSuppressions" => {
+                post(
+                    "/v1/suppressions",
+                    json!({"number": format!("+15005552{n:03}")}),
                 )
                 .await;
             }

@@ -239,7 +239,8 @@ async fn the_id_of_another_account_in_a_query_or_a_body_is_one_that_does_not_exi
         ("updateAgent", "doc_ids", &ours.document, change(documents)),
         ("updateAgent", "folder_ids", &ours.folder, change(folders)),
         ("placeCall", "agent_id", &ours.agent, call.clone()),
-        ("placeCall", "agent_id", &ours.provider_agent, call),
+        ("placeCall", "agent_id", &ours.provider_agent, call.clone()),
+        ("checkDials", "agent_id", &ours.agent, call),
         ("createPhoneNumber", "agent_id", &ours.agent, number),
         (
             "updatePhoneNumber",

@@ -1,15 +1,11 @@
 //! The recipients of a batch, from JSON or a CSV file. Errors name every bad row.
 
 use offhook_domain::json::{Fault, FieldError, Fields, Json, RowFault};
-use offhook_domain::messages::Listed;
 use offhook_domain::{E164, Metadata};
 
-use super::CsvRows;
+use super::csv_file::{self, Rows};
 
 pub const RECIPIENTS_AT_MOST: usize = 10_000;
-
-/// Bad rows that an error names.
-const NAMED_AT_MOST: usize = 100;
 
 /// The column or member with the number.
 const TO: &str = "to";
@@ -17,44 +13,6 @@ const TO: &str = "to";
 pub(super) struct Row {
     pub(super) to: E164,
     pub(super) metadata: Metadata,
-}
-
-/// The rows read so far, and the errors in the others.
-#[derive(Default)]
-struct Rows {
-    good: Vec<Row>,
-    bad: usize,
-    named: Vec<RowFault>,
-}
-
-impl Rows {
-    fn add(&mut self, row: Result<Row, RowFault>) {
-        match row {
-            Ok(row) => self.good.push(row),
-            Err(fault) => {
-                self.bad += 1;
-                if self.bad <= NAMED_AT_MOST {
-                    self.named.push(fault);
-                }
-            }
-        }
-    }
-
-    fn finish(self, field: &str) -> Result<Vec<Row>, FieldError> {
-        let (rows, count) = (Listed(self.named), self.bad);
-        let fault = match count {
-            0 if self.good.is_empty() => Fault::Empty,
-            0 => return Ok(self.good),
-            1 => Fault::BadRow(rows),
-            2..=NAMED_AT_MOST => Fault::BadRows { count, rows },
-            _ => Fault::MoreBadRows {
-                count,
-                rows,
-                more: count - NAMED_AT_MOST,
-            },
-        };
-        Err(FieldError::new(field, fault))
-    }
 }
 
 pub(super) fn from_json(
@@ -91,89 +49,19 @@ fn number(text: &str, prefixes: &[String]) -> Result<E164, Fault> {
     Ok(to)
 }
 
-/// The form field that holds the CSV file.
-const FILE: &str = "file";
-
 pub(super) fn from_csv(file: &[u8], prefixes: &[String]) -> Result<Vec<Row>, FieldError> {
-    let fault = |fault: Fault| FieldError::new(FILE, fault);
-    let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
-    let mut reader = csv::ReaderBuilder::new()
-        .flexible(true)
-        .has_headers(true)
-        .from_reader(file);
-    let columns = reader
-        .headers()
-        .map_err(|_| fault(Fault::ColumnsInUtf8))?
-        .clone();
-    if columns.iter().any(|column| column.contains('\0')) {
-        return Err(fault(Fault::ColumnZero));
-    }
-    let to = columns
-        .iter()
-        .position(|column| column == TO)
-        .ok_or_else(|| fault(Fault::ColumnTo))?;
-    for (at, column) in columns.iter().enumerate() {
-        if column.is_empty() || columns.iter().take(at).any(|other| other == column) {
-            return Err(fault(Fault::ColumnNames));
-        }
-    }
-    let mut numbers = CsvRows::of(file);
-    numbers.row_of(columns.as_byte_record());
-    let mut rows = Rows::default();
-    for (at, record) in reader.byte_records().enumerate() {
-        if at >= RECIPIENTS_AT_MOST {
-            return Err(fault(Fault::TooManyRows(RECIPIENTS_AT_MOST)));
-        }
-        let record = record.map_err(|_| fault(Fault::NotCsv))?;
-        let row = numbers.row_of(&record);
-        rows.add(match csv::StringRecord::from_byte_record(record) {
-            Ok(record) => csv_row(&columns, (row, &record), to, prefixes),
-            Err(_) => Err(RowFault::Row {
-                row,
-                fault: Fault::RowNotUtf8,
-            }),
-        });
-    }
-    rows.finish(FILE)
-}
-
-fn csv_row(
-    columns: &csv::StringRecord,
-    (row, record): (usize, &csv::StringRecord),
-    to: usize,
-    prefixes: &[String],
-) -> Result<Row, RowFault> {
-    if record.len() != columns.len() {
-        let (count, columns) = (record.len(), columns.len());
-        let fault = Fault::Cells { count, columns };
-        return Err(RowFault::Row { row, fault });
-    }
-    if record.iter().any(|cell| cell.contains('\0')) {
-        let fault = Fault::Zero;
-        return Err(RowFault::Row { row, fault });
-    }
-    let cell_fault = |fault: FieldError| RowFault::Cell {
-        row,
-        fault: Box::new(fault),
-    };
-    let cell = record.get(to).unwrap_or_default();
-    let number =
-        number(cell.trim(), prefixes).map_err(|fault| cell_fault(FieldError::new(TO, fault)))?;
-    let members = columns.iter().zip(record).enumerate();
-    let members = members
-        .filter(|(at, _)| *at != to)
-        .map(|(_, (name, value))| (name.to_owned(), Json::String(value.to_owned())));
-    let json = Json::Object(members.collect());
-    let metadata = Metadata::from_json(&json, "").map_err(|fault| match fault.path.as_str() {
-        "" => RowFault::Metadata {
-            row,
-            fault: fault.fault,
-        },
-        _ => cell_fault(fault),
-    })?;
-    Ok(Row {
-        to: number,
-        metadata,
+    csv_file::read(file, (TO, RECIPIENTS_AT_MOST), |record| {
+        let to = number(record.cell(TO), prefixes);
+        let to = to.map_err(|fault| record.of_cell(FieldError::new(TO, fault)))?;
+        let members = record.others(&[TO]);
+        let members = members.map(|(name, cell)| (name.to_owned(), Json::String(cell.to_owned())));
+        let json = Json::Object(members.collect());
+        let metadata =
+            Metadata::from_json(&json, "").map_err(|fault| match fault.path.as_str() {
+                "" => record.of_metadata(fault.fault),
+                _ => record.of_cell(fault),
+            })?;
+        Ok(Row { to, metadata })
     })
 }
 

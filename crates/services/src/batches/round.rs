@@ -172,6 +172,7 @@ impl Round {
             steady: self.steady,
             event: None,
             simulated: self.is_simulated,
+            consent: None,
             idempotency: None,
         }
     }

@@ -273,6 +273,7 @@ mod tests {
             plan: Plan::Pro,
             engine_module: None,
             created_at: AT,
+            dialing: offhook_storage::Dialing::default(),
         };
         let invoice = Invoice {
             id: mint(AT),

@@ -1,10 +1,10 @@
-//! Calling hours, in the agent's time zone.
+//! Hours in which calls may be placed, in a time zone.
 
-use jiff::civil::Weekday;
+use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp as Moment, ToSpan};
 use offhook_domain::Timestamp;
-use offhook_domain::config::CallingHours;
+use offhook_domain::config::{CallingHours, TimeOfDay};
 
 /// Whether a call may be placed now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,59 +16,74 @@ pub(crate) enum Hours {
     Never,
 }
 
-/// Whether `hours` are open at `now`. A range whose end is before its start crosses midnight and belongs to the day it
+/// Hours of the day on days of the week. A range whose end is before its start crosses midnight and belongs to the day it
 /// begins on. A range whose end is its start lasts the whole day.
+#[derive(Clone, Copy)]
+pub(crate) struct Daily<'a> {
+    /// 1 = Monday to 7.
+    pub(crate) days: &'a [u8],
+    pub(crate) start: TimeOfDay,
+    pub(crate) end: TimeOfDay,
+    /// Days that do not open.
+    pub(crate) holidays: &'a [Date],
+}
+
+/// Whether `hours` are open at `now`.
 pub(crate) fn opening(hours: &CallingHours, now: Timestamp) -> Hours {
-    let Ok(zone) = TimeZone::get(&hours.timezone) else {
-        return Hours::Never;
+    let daily = Daily {
+        days: &hours.days,
+        start: hours.start,
+        end: hours.end,
+        holidays: &[],
     };
-    let Ok(now) = Moment::from_microsecond(now.micros()) else {
-        return Hours::Never;
-    };
-    let today = now.to_zoned(zone.clone()).date();
-    let mut next: Option<Moment> = None;
-    // Yesterday's range may still be open; a week ahead covers every weekday.
-    for ahead in -1..=8 {
-        let Ok(day) = today.checked_add(Span::new().days(ahead)) else {
-            continue;
+    TimeZone::get(&hours.timezone).map_or(Hours::Never, |zone| daily.in_zone(&zone, now))
+}
+
+impl Daily<'_> {
+    /// Whether they are open in this zone at `now`.
+    pub(crate) fn in_zone(self, zone: &TimeZone, now: Timestamp) -> Hours {
+        let Ok(now) = Moment::from_microsecond(now.micros()) else {
+            return Hours::Never;
         };
-        if !hours.days.contains(&iso_number(day.weekday())) {
-            continue;
+        let today = now.to_zoned(zone.clone()).date();
+        let (start, end) = (self.start.minutes(), self.end.minutes());
+        // Yesterday's range may still be open; a week ahead covers every weekday, and another one each holiday.
+        let days = 8 + i64::try_from(7 * self.holidays.len()).unwrap_or(0);
+        for ahead in -1..=days {
+            let Ok(day) = today.checked_add(Span::new().days(ahead)) else {
+                continue;
+            };
+            if !self.days.contains(&iso_number(day.weekday())) || self.holidays.contains(&day) {
+                continue;
+            }
+            let end_day = if end <= start {
+                day.checked_add(1.day()).unwrap_or(day)
+            } else {
+                day
+            };
+            let (Some(opens), Some(closes)) =
+                (instant(zone, day, start), instant(zone, end_day, end))
+            else {
+                continue;
+            };
+            if opens <= now && now < closes {
+                return Hours::Open;
+            }
+            if opens > now {
+                let micros = opens.as_microsecond() - now.as_microsecond();
+                let seconds = u64::try_from(micros).unwrap_or(0).div_ceil(1_000_000);
+                return Hours::ClosedFor(seconds.max(1));
+            }
         }
-        let (start, end) = (hours.start.minutes(), hours.end.minutes());
-        let end_day = if end <= start {
-            day.checked_add(1.day()).unwrap_or(day)
-        } else {
-            day
-        };
-        let (Some(opens), Some(closes)) =
-            (instant(&zone, day, start), instant(&zone, end_day, end))
-        else {
-            continue;
-        };
-        if opens <= now && now < closes {
-            return Hours::Open;
-        }
-        if opens > now {
-            next = Some(next.map_or(opens, |earliest| earliest.min(opens)));
-        }
+        Hours::Never
     }
-    next.map_or(Hours::Never, |opens| {
-        let micros = opens.as_microsecond() - now.as_microsecond();
-        Hours::ClosedFor(
-            u64::try_from(micros)
-                .unwrap_or(0)
-                .div_ceil(1_000_000)
-                .max(1),
-        )
-    })
 }
 
 fn iso_number(day: Weekday) -> u8 {
     u8::try_from(day.to_monday_one_offset()).unwrap_or(1)
 }
 
-fn instant(zone: &TimeZone, day: jiff::civil::Date, minutes: u16) -> Option<Moment> {
+fn instant(zone: &TimeZone, day: Date, minutes: u16) -> Option<Moment> {
     let (hour, minute) = (
         i8::try_from(minutes / 60).ok()?,
         i8::try_from(minutes % 60).ok()?,

@@ -10,7 +10,7 @@ use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::{
-    AccountId, CallHandle, CallOutcome, CallState, ConversationId, FailureReason, Runtime,
+    AccountId, CallHandle, CallOutcome, CallState, ConversationId, DialRule, FailureReason, Runtime,
 };
 use offhook_engine::EndRequest;
 use offhook_metrics::metrics;
@@ -21,10 +21,10 @@ use crate::dialer::unanswered;
 use crate::signals::Signal;
 use crate::{Caller, Context, Live, Providers, Refusal, Result, UseCaseError};
 
-pub(crate) use hours::{Hours, opening};
+pub(crate) use hours::{Daily, Hours, opening};
 pub(crate) use place::metadata;
-pub(crate) use place::no_number;
 pub use place::{CallRequest, PlaceCall};
+pub(crate) use place::{no_number, reference};
 pub(crate) use placed_by::PlacedBy;
 pub(crate) use reservation::RESERVED_SECONDS;
 pub use settings::{CallSettings, Looks};
@@ -60,7 +60,13 @@ impl Calls {
             let call = call.ok_or(UseCaseError::NotFound)?.conversation;
             match call.state {
                 CallState::Queued => {
-                    if end_queued(&self.ctx, &self.live, &call, FailureReason::Cancelled).await? {
+                    let ended = end_queued(
+                        &self.ctx,
+                        &self.live,
+                        &call,
+                        (FailureReason::Cancelled, None),
+                    );
+                    if ended.await? {
                         return Ok(CallState::Failed.detail_status());
                     }
                 }
@@ -92,13 +98,13 @@ pub(crate) async fn end_queued(
     ctx: &Context,
     live: &Live,
     call: &Conversation,
-    reason: FailureReason,
+    (reason, rule): (FailureReason, Option<DialRule>),
 ) -> Result<bool> {
     let settlement = unanswered(ctx, call, CallOutcome::Failed(reason));
     let key = (call.account_id, call.id);
     let ended = ctx
         .store
-        .end_queued_call(key, reason, settlement)
+        .end_queued_call(key, (reason, rule), settlement)
         .await?
         .is_some();
     if ended {
@@ -109,15 +115,15 @@ pub(crate) async fn end_queued(
     Ok(ended)
 }
 
-/// Ends a queued call that no dialer claimed in time.
-pub(crate) async fn expire_queued(
+/// Ends a queued call that no dialer claimed in time, or that a rule refuses.
+pub(crate) async fn end_undialed(
     ctx: &Context,
     live: &Live,
-    account: AccountId,
-    id: ConversationId,
+    (account, id): (AccountId, ConversationId),
+    why: (FailureReason, Option<DialRule>),
 ) -> Result<()> {
     if let Some(view) = ctx.store.conversation(account, id, None).await? {
-        end_queued(ctx, live, &view.conversation, FailureReason::Expired).await?;
+        end_queued(ctx, live, &view.conversation, why).await?;
     }
     Ok(())
 }

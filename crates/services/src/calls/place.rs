@@ -3,11 +3,13 @@
 use offhook_boxed::boxed;
 use std::sync::atomic::Ordering;
 
-use offhook_domain::body::{Body as _, Form as _, Like, Or, Own, Phone, Required, Text};
+use offhook_domain::body::{
+    Body as _, Form as _, Like, Nested, Optional, Or, Own, Phone, Required, Text,
+};
 use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::{
-    AccountId, AgentConfig, AgentId, AgentStatus, CallHandle, ConversationId, E164, Metadata,
-    RequestId, Runtime, Timestamp, body,
+    AccountId, AgentConfig, AgentId, AgentStatus, CallHandle, Consent, ConversationId, E164,
+    Metadata, RequestId, Runtime, Timestamp, body,
 };
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
@@ -20,6 +22,7 @@ use super::{Calls, Hours, opening};
 use crate::agents::corrupt;
 use crate::digest::sha256;
 use crate::error::{Result, UseCaseError};
+use crate::gate::Dial;
 use crate::idempotency::replay;
 use crate::{Caller, PlacedReply, Providers, Refusal, events};
 
@@ -56,6 +59,7 @@ body! {
     pub CallRequest(prefixes: [String] = &[]) {
         agent_id: String, Required(Text(1..=255)), "The agent's id, or a legacy agent's `provider_agent_id`.";
         to: E164, Required(Like(Phone, allowed(prefixes))), "The number to call, E.164.";
+        consent: Option<Consent>, Optional(Nested::of()), "What the customer agreed to before, which the call's detail shows. An account's dialing rules may require it.";
         metadata: Metadata, Or(Own(metadata), Metadata::empty()), "The agent's dynamic variables: at most 5,120 bytes; keys up to 64 characters; values are strings (up to 2,000 characters), numbers, booleans or null.";
     }
 }
@@ -183,6 +187,17 @@ impl Calls {
                 return Err(refused);
             }
         };
+        let dial = Dial {
+            to: &request.to,
+            has_consent: request.consent.is_some(),
+            reserve,
+            hours: None,
+            is_transfer: false,
+        };
+        if let Err(refused) = self.ctx.check_dial(caller, dial).await {
+            self.check_wallet(caller, reserve).await?;
+            return Err(refused);
+        }
         let id: ConversationId = mint(at);
         let reply = accepted(CallHandle(id), &request, at);
         let metadata = request.metadata.as_json_text();
@@ -211,6 +226,7 @@ impl Calls {
                 Runtime::Engine => !self.providers.network.is_spoken(),
                 Runtime::Legacy => self.providers.legacy.is_simulated(),
             },
+            consent: request.consent.as_ref().map(Consent::to_stored),
             idempotency: None,
             to: request.to,
         };
@@ -224,14 +240,14 @@ impl Calls {
         caller: &Caller,
         agent_ref: &str,
     ) -> Result<(Agent, Option<AgentConfig>, Option<E164>)> {
-        let reference = match agent_ref.parse::<AgentId>() {
-            Ok(id) => AgentRef::Id(id),
-            Err(_) => AgentRef::Provider(agent_ref.to_owned()),
-        };
         let found = self
             .ctx
             .store
-            .agent_to_call(caller.account.id, reference, self.providers.lines())
+            .agent_to_call(
+                caller.account.id,
+                reference(agent_ref),
+                self.providers.lines(),
+            )
             .await?;
         let (agent, stored, number) = found.ok_or(UseCaseError::AgentNotFound)?;
         check_takes_calls(&agent)?;
@@ -272,6 +288,14 @@ impl Calls {
         number
             .or_else(|| self.providers.shared_number(runtime))
             .ok_or(UseCaseError::Conflict(no_number(runtime)))
+    }
+}
+
+/// The agent that a client names by its id or its provider's.
+pub(crate) fn reference(agent_ref: &str) -> AgentRef {
+    match agent_ref.parse::<AgentId>() {
+        Ok(id) => AgentRef::Id(id),
+        Err(_) => AgentRef::Provider(agent_ref.to_owned()),
     }
 }
 

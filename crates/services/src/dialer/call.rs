@@ -22,6 +22,7 @@ use super::record::Record;
 use super::watched::Watched;
 use crate::calls::{Hours, opening};
 use crate::clock::CallClock;
+use crate::gate::{Transfers, WithOptOut};
 use crate::integrations::Functions;
 use crate::knowledge::with_knowledge;
 use crate::personas::persona;
@@ -107,6 +108,7 @@ async fn hold_fallibly(
     };
     let persona = Arc::new(persona);
     let (tools, knowledge) = with_knowledge(&runner.knowledge, call, &config, tools).await?;
+    let tools = WithOptOut::of(runner, call, tools);
     let session = Session {
         carrier: if call.is_inbound() {
             carrier
@@ -268,6 +270,11 @@ async fn tools(
         runner.calls.allowed_prefixes.clone(),
     );
     let functions = Functions::new(runner.integrations.clone(), account, call.id);
+    let transfers = Transfers {
+        ctx: runner.ctx.clone(),
+        account,
+    };
     let toolbox = Toolbox::new(client, prefixes, pinned)?;
-    Ok(Arc::new(toolbox.with_functions(functions)))
+    let toolbox = toolbox.with_functions(functions);
+    Ok(Arc::new(toolbox.with_transfers(transfers)))
 }

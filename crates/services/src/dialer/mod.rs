@@ -20,7 +20,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, ClaimId, ConversationId};
+use offhook_domain::{AccountId, ClaimId, ConversationId, FailureReason};
 use offhook_engine::{CallControl, EndRequest, Moment};
 use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
@@ -30,7 +30,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, field};
 
-use crate::calls::expire_queued;
+use crate::calls::end_undialed;
+use crate::gate::judge_claims;
 use crate::workers::{Outage, Turns};
 use crate::{Result, Runner};
 
@@ -131,6 +132,7 @@ impl Dialer {
                 runner.calls.max_queue,
                 (runner.node, first),
                 (now, runner.clock.steady()),
+                judge_claims,
             )
             .await;
         if let Err(StoreError::UnknownCommit(_)) = &claimed {
@@ -143,11 +145,15 @@ impl Dialer {
             });
         }
         let claimed = claimed?;
-        places.only(claimed.len());
-        for call in claimed {
+        places.only(claimed.calls.len());
+        for call in claimed.calls {
             self.hold(call, claimed_at, |id, claim, control| {
                 places.give(id, claim, control)
             });
+        }
+        for (id, rule) in claimed.refused {
+            let why = (FailureReason::ComplianceBlocked, Some(rule));
+            end_undialed(runner, &runner.live, (account.id, id), why).await?;
         }
         Ok(())
     }
@@ -223,7 +229,8 @@ async fn expire(runner: &Runner) -> Result<()> {
     let store = &runner.store;
     let overdue = store.overdue_calls(patience, runner.clock.steady()).await?;
     for (account, id) in overdue {
-        match expire_queued(runner, &runner.live, account, id).await {
+        let why = (FailureReason::Expired, None);
+        match end_undialed(runner, &runner.live, (account, id), why).await {
             Err(error) if !error.may_pass() => {
                 tracing::error!(%error, call = %id, "an overdue call cannot be ended");
             }

@@ -11,6 +11,7 @@ use offhook_storage::{PinnedTool, StoreError};
 
 use super::{headers_from, may_call, request, schema};
 use crate::Result;
+use crate::gate::Transfers;
 use crate::integrations::Functions;
 
 /// The tools that an agent may use in a conversation.
@@ -20,6 +21,7 @@ pub(crate) struct Toolbox {
     client: GuardedClient,
     allowed_prefixes: Vec<String>,
     functions: Option<Functions>,
+    transfers: Option<Transfers>,
 }
 
 struct Equipped {
@@ -48,6 +50,7 @@ impl Toolbox {
             client,
             allowed_prefixes,
             functions: None,
+            transfers: None,
         })
     }
 
@@ -55,6 +58,14 @@ impl Toolbox {
     pub(crate) fn with_functions(self, functions: Functions) -> Self {
         Self {
             functions: Some(functions),
+            ..self
+        }
+    }
+
+    /// Asks before each transfer whether the account calls the number.
+    pub(crate) fn with_transfers(self, transfers: Transfers) -> Self {
+        Self {
+            transfers: Some(transfers),
             ..self
         }
     }
@@ -94,6 +105,11 @@ impl Toolbox {
                 // The setting may be newer than the version.
                 if !may_call(&self.allowed_prefixes, &target.to) {
                     return Err("The target's number is not allowed here.".to_owned());
+                }
+                if let Some(transfers) = &self.transfers
+                    && let Some(refusal) = transfers.refusal(&target.to).await
+                {
+                    return Err(refusal);
                 }
                 ToolOutcome::Act(ToolAction::Transfer {
                     name: target.name.clone(),

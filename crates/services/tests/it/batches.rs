@@ -125,7 +125,7 @@ async fn settle(shop: &Shop, well: usize, at: Timestamp) -> usize {
         let state = if number < well {
             CallState::Completed
         } else {
-            close.outcome = offhook_domain::CallOutcome::Failed(CANCELLED);
+            close.outcome = offhook_domain::CallOutcome::Failed(CANCELLED.0);
             CallState::Failed
         };
         shop.store.close_call(call.id, claim, close).await.unwrap();
@@ -193,7 +193,7 @@ contract! {
         let rows = all_recipients(&shop, &batch).await;
         let calls: HashSet<ConversationId> = rows.iter().filter_map(|row| row.conversation_id).collect();
         assert_eq!(calls.len(), 5);
-        let failed = rows.iter().filter(|row| row.failure_reason == Some(CANCELLED)).count();
+        let failed = rows.iter().filter(|row| row.failure_reason == Some(CANCELLED.0)).count();
         assert_eq!(failed, 2);
         let call = shop.conversation(rows[0].conversation_id.unwrap()).await;
         assert_eq!(call.metadata, rows[0].metadata);

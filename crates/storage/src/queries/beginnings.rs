@@ -67,6 +67,7 @@ impl Tx<'_> {
             steady: new.steady,
             dialog: new.dialog.clone(),
             simulated: false,
+            consent: None,
         };
         let is_text = row.is_text();
         queued(self.0.db(), row).execute(self.0).await?;

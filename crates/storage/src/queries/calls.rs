@@ -61,6 +61,7 @@ pub(crate) struct Row {
     pub(crate) steady: Timestamp,
     pub(crate) dialog: Option<String>,
     pub(crate) simulated: bool,
+    pub(crate) consent: Option<String>,
 }
 
 impl Row {
@@ -93,6 +94,7 @@ pub(crate) fn row(db: Db, call: &NewCall) -> impl QueryFragment<Db> + QueryId + 
             steady: call.steady,
             dialog: None,
             simulated: call.simulated,
+            consent: call.consent.clone(),
         },
     )
 }
@@ -116,7 +118,7 @@ pub(crate) fn queued(db: Db, row: Row) -> impl QueryFragment<Db> + QueryId + Sen
             calls: from_number = row.from, to_number = row.to, customer_phone = row.customer,
             metadata = row.metadata, price_millicredits = row.price.millicredits_per_minute(),
             started_at = row.at, answered_at = is_text.then_some(row.at), has_audio = false, messages_count = 0, last_seq = i32::from(is_text),
-            hangup_requested = false, dialog = row.dialog, simulated = row.simulated
+            hangup_requested = false, dialog = row.dialog, simulated = row.simulated, consent = row.consent
         },
         queued_at(db, row.steady).map(|at| calls::queued_at.eq(V(at))),
     ))
@@ -259,7 +261,7 @@ impl Store {
     pub fn end_queued_call(
         &self,
         (account, id): (AccountId, ConversationId),
-        reason: FailureReason,
+        (reason, blocked_by): (FailureReason, Option<DialRule>),
         settlement: Settlement,
     ) -> Answer<'_, Option<Vec<EndpointId>>> {
         transact!(self, |conn| {
@@ -268,7 +270,7 @@ impl Store {
                 .filter(calls::state.eq(V(CallState::Queued)))
                 .set(row! {
                     calls: state = settlement.state, status = settlement.state.list_status(),
-                    failure_reason = reason,
+                    failure_reason = reason, blocked_by,
                     outcome = Outcome::of(CallOutcome::Failed(reason), false), ended_at = settlement.at, duration_seconds = 0,
                     summary = &*moments::kept(&settlement.summary), credits = 0, last_seq += 1
                 })

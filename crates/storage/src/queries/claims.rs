@@ -1,5 +1,6 @@
 //! The ownership of calls: claims, leases and orphans.
 
+use super::dialing::judged;
 use super::moments;
 use crate::database::Together;
 use crate::prelude::*;
@@ -97,8 +98,8 @@ impl Store {
     }
 
     /// Claims an account's oldest queued calls that were accepted within `patience`, up to the limit of live calls:
-    /// `queued → dialing`. `live_limit` is the plan's, `most` is the capacity of this process. The claims are `first`
-    /// and its successors, so that a caller that lost the response finds them again ([`Store::calls_claimed`]).
+    /// `queued → dialing`, unless `judge` refuses them. `live_limit` is the plan's, `most` is the capacity of this process.
+    /// The claims are `first` and its successors, so that a caller that lost the response finds them again ([`Store::calls_claimed`]).
     pub fn claim_calls(
         &self,
         account: AccountId,
@@ -106,18 +107,18 @@ impl Store {
         patience: Duration,
         (node, first): (NodeId, ClaimId),
         (now, steady): (Timestamp, Timestamp),
-    ) -> Answer<'_, Vec<Conversation>> {
+        judge: DialJudge,
+    ) -> Answer<'_, Claimed> {
         let offset = self.offset();
         transact!(self, |conn| {
             let (queue_now, lease_now) = dialect!(conn, clocks(steady, offset))?;
             let lease = lease_now.plus(lease());
-            if !locks::try_lock_account(conn, account).await? {
-                return Ok(Rollback(Vec::new()));
-            }
+            let dialing = locks::try_lock_account(conn, account).await?;
+            let dialing = some_or!(dialing, Rollback(Claimed::default()));
             let room = i64::from(live_limit)
                 .saturating_sub(live_calls(conn, account).await?)
                 .min(i64::try_from(most).unwrap_or(i64::MAX));
-            ensure!(room > 0, Rollback(Vec::new()));
+            ensure!(room > 0, Rollback(Claimed::default()));
             let ids: Vec<ConversationId> = calls::table
                 .filter(calls::account_id.eq(V(account)))
                 .filter(is_queued())
@@ -128,8 +129,12 @@ impl Store {
                 .load(conn)
                 .await?;
             let ids = locks::skip_locked_calls(conn, ids).await?;
-            let claimed = claim_all(conn, ids, first, (now, lease), node).await?;
-            Ok(Verdict::keep_if(!claimed.is_empty(), claimed))
+            let (ids, refused) = judged(conn, (account, &dialing), ids, judge, now).await?;
+            let calls = claim_all(conn, ids, first, (now, lease), node).await?;
+            Ok(Verdict::keep_if(
+                !calls.is_empty(),
+                Claimed { calls, refused },
+            ))
         })
     }
 

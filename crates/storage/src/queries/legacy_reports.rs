@@ -122,6 +122,7 @@ impl Store {
                 steady: found.steady,
                 dialog: Some(found.provider_call_id),
                 simulated: false,
+                consent: None,
             };
             queued(conn.db(), row).execute(conn).await?;
             let claim = (id, mint(found.at));

@@ -2,16 +2,18 @@
 
 use crate::prelude::*;
 
-/// Locks the account's row, so that one node at a time counts its live calls; `false` if another has locked it. The
+/// Locks the account's row, so that one node at a time counts its live calls; `None` if another has locked it. The
 /// wallet's row would not do: where calls are placed without a pause, it is never free.
-pub(crate) async fn try_lock_account(conn: &mut Conn, account: AccountId) -> Result<bool> {
-    ensure!(conn.db() == Db::Postgres, true);
-    accounts::table
+pub(crate) async fn try_lock_account(
+    conn: &mut Conn,
+    account: AccountId,
+) -> Result<Option<Dialing>> {
+    Ok(accounts::table
         .find(V(account))
-        .select(accounts::id)
+        .select(Dialing::as_select())
         .locked("FOR NO KEY UPDATE SKIP LOCKED")
-        .exists(conn)
-        .await
+        .found(conn)
+        .await?)
 }
 
 /// Serializes transactions of one account. Rows that refer to the account can be written meanwhile.

@@ -24,6 +24,7 @@ pub(crate) mod conversations;
 pub(crate) mod credentials;
 pub(crate) mod deliveries;
 pub(crate) mod delivery_claims;
+pub(crate) mod dialing;
 pub(crate) mod dispatch;
 pub(crate) mod documents;
 pub(crate) mod embeddings;

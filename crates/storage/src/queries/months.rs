@@ -48,7 +48,7 @@ impl Store {
     /// or another process is doing it.
     pub fn enter_month(&self, account: AccountId, new: NewMonth) -> Answer<'_, bool> {
         transact!(self, |conn| {
-            if !locks::try_lock_account(conn, account).await? {
+            if locks::try_lock_account(conn, account).await?.is_none() {
                 return Ok(Rollback(false));
             }
             let is_entered = insert_new! {

@@ -11,6 +11,27 @@ pub struct Account {
     /// Overrides the plan's Engine module.
     pub engine_module: Option<bool>,
     pub created_at: Timestamp,
+    #[diesel(embed)]
+    pub dialing: Dialing,
+}
+
+/// Whom an account calls, as far as its own row says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = accounts)]
+pub struct Dialing {
+    /// Its rules ([`DialingRules::to_stored`]), if it has set any.
+    #[diesel(column_name = dialing_rules)]
+    pub rules: Option<String>,
+    /// Whether it may have a number on its suppression list.
+    pub has_suppressions: bool,
+}
+
+impl Dialing {
+    /// Whether any call may be refused.
+    #[must_use]
+    pub const fn refuses(&self) -> bool {
+        self.rules.is_some() || self.has_suppressions
+    }
 }
 
 /// What an account has set for itself.

@@ -70,6 +70,8 @@ pub struct NewCall {
     pub event: Option<NewEvent>,
     /// Whether no real call is made: the phone network or the provider is simulated.
     pub simulated: bool,
+    /// What the customer agreed to ([`Consent::to_stored`]).
+    pub consent: Option<String>,
     pub idempotency: Option<IdempotencyClaim>,
 }
 

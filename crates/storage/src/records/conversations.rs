@@ -84,6 +84,20 @@ pub struct HeldBy {
     pub outcome: Option<Outcome>,
     #[diesel(embed)]
     pub signaled: Signaled,
+    #[diesel(embed)]
+    pub allowed: Allowed,
+}
+
+/// What speaks for calling a customer, and against it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = conversations)]
+pub struct Allowed {
+    /// What the customer agreed to before ([`Consent::to_stored`]).
+    pub consent: Option<String>,
+    /// The rule that refused the dial.
+    pub blocked_by: Option<DialRule>,
+    /// Whether the customer asked not to be called again.
+    pub opted_out: bool,
 }
 
 /// How fast the agent replied in a conversation.

@@ -145,7 +145,7 @@ contract! {
         let done = store.end_queued_call((shop.account, call), CANCELLED, ended).await.unwrap();
         assert!(done.is_some());
         let row = all_recipients(&shop, &batch).await.remove(0);
-        assert_eq!((row.status, row.failure_reason), (RecipientStatus::Failed, Some(CANCELLED)));
+        assert_eq!((row.status, row.failure_reason), (RecipientStatus::Failed, Some(CANCELLED.0)));
         assert_eq!(now(&shop, &batch).await.status, BatchStatus::Completed);
     }
 

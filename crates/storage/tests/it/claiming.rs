@@ -10,7 +10,8 @@ use offhook_storage::{Fenced, NewTurn, Store, mint};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::it::shop::{
-    CANCELLED, MINUTE, Shop, T0, after, end, node, pass, race, settlement, top_up, turn,
+    CANCELLED, MINUTE, Shop, T0, after, end, nobody_refuses, node, pass, race, settlement, top_up,
+    turn,
 };
 
 contract! {
@@ -43,10 +44,10 @@ contract! {
         for _ in 0..4 {
             shop.place(T0).await;
         }
-        let claimed = store.claim_calls(shop.account, (10, 3), 2 * MINUTE, (node(), mint(T0)), (T0, T0)).await;
-        assert_eq!(claimed.unwrap().len(), 3);
-        let claimed = store.claim_calls(shop.account, (0, 3), 2 * MINUTE, (node(), mint(T0)), (T0, T0)).await;
-        assert_eq!(claimed.unwrap().len(), 0);
+        let claimed = store.claim_calls(shop.account, (10, 3), 2 * MINUTE, (node(), mint(T0)), (T0, T0), nobody_refuses).await;
+        assert_eq!(claimed.unwrap().calls.len(), 3);
+        let claimed = store.claim_calls(shop.account, (0, 3), 2 * MINUTE, (node(), mint(T0)), (T0, T0), nobody_refuses).await;
+        assert_eq!(claimed.unwrap().calls.len(), 0);
     }
 
     async fn two_nodes_that_race_stay_within_the_live_limit(database: TestDatabase) {
@@ -254,8 +255,8 @@ contract! {
         let second = shop.place(after(1)).await;
         let (me, claim) = (node(), mint(T0));
         let limits = (10, 2);
-        let claimed = store.claim_calls(shop.account, limits, 2 * MINUTE, (me, claim), (T0, T0)).await;
-        assert_eq!(claimed.unwrap().len(), 2);
+        let claimed = store.claim_calls(shop.account, limits, 2 * MINUTE, (me, claim), (T0, T0), nobody_refuses).await;
+        assert_eq!(claimed.unwrap().calls.len(), 2);
         let found = store.calls_claimed(shop.account, (me, claim), 2).await.unwrap();
         let mut ids: Vec<_> = found.iter().map(|call| call.id).collect();
         ids.sort_unstable();
@@ -382,7 +383,7 @@ contract! {
         assert_eq!(ended(shop.account).await.unwrap(), None);
         let call = shop.conversation(id).await;
         assert_eq!(call.state, CallState::Failed);
-        assert_eq!(call.failure_reason, Some(CANCELLED));
+        assert_eq!(call.failure_reason, Some(CANCELLED.0));
         assert_eq!((call.duration_seconds, call.credits), (Some(0), Some(0)));
         assert_eq!(shop.wallet().await, (1_000, 0));
         assert_eq!(shop.claim_at(5, node(), after(1)).await.len(), 0);

@@ -96,6 +96,7 @@ contract! {
                 plan: Plan::Free,
                 engine_module: Some(true),
                 created_at: at,
+            dialing: offhook_storage::Dialing::default(),
             };
             let owner = Some(Member {
                 id: mint(at),

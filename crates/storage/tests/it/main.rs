@@ -15,6 +15,7 @@ mod closing;
 mod conversation_retention;
 mod delivery_claims;
 mod delivery_pages;
+mod dialing;
 mod documents;
 mod embeddings;
 mod endpoint_looks;

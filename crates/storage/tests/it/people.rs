@@ -387,6 +387,7 @@ contract! {
                     plan: Plan::Pro,
                     engine_module: None,
                     created_at: T0,
+            dialing: offhook_storage::Dialing::default(),
                 };
                 let owner = Member {
                     id: mint(T0),

@@ -5,14 +5,14 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, join_all};
 use offhook_domain::{
     AccountId, AgentId, AgentStatus, CallOutcome, CallState, Channel, ClaimId, ConversationId,
-    Credits, E164, EndpointId, EventType, FailureReason, KeyId, NodeId, Plan, Price, Runtime,
-    Scopes, TerminationReason, Timestamp,
+    Credits, DialRule, E164, EndpointId, EventType, FailureReason, KeyId, NodeId, Plan, Price,
+    Runtime, Scopes, TerminationReason, Timestamp,
 };
 use offhook_storage::{
-    Account, Agent, ApiKey, CallEnd, Conversation, ConversationFilter, ConversationView, Endpoint,
-    EndpointStatus, Fenced, IdempotencyClaim, NewAgent, NewApiKey, NewCall, NewChatSession,
-    NewConversation, NewEvent, NewLedgerEntry, NewTurn, PageKey, PhoneNumber, Placed, Settlement,
-    Store, StoreError, StoredAnswer, Tx, Wallet, mint,
+    Account, Agent, ApiKey, CallEnd, Candidate, Conversation, ConversationFilter, ConversationView,
+    DialFacts, Dialing, Endpoint, EndpointStatus, Fenced, IdempotencyClaim, NewAgent, NewApiKey,
+    NewCall, NewChatSession, NewConversation, NewEvent, NewLedgerEntry, NewTurn, PageKey,
+    PhoneNumber, Placed, Settlement, Store, StoreError, StoredAnswer, Tx, Wallet, mint,
 };
 use offhook_testkit::ManualClock;
 
@@ -129,6 +129,7 @@ impl Shop {
             plan: Plan::Pro,
             engine_module: None,
             created_at: T0,
+            dialing: Dialing::default(),
         };
         let first = (credits > 0).then(|| entry("manual_credit", credits));
         store.create_account(row, first, None).await.unwrap();
@@ -173,6 +174,7 @@ impl Shop {
             steady: at,
             event: Some(event(EventType::CallInitiated, at)),
             simulated: false,
+            consent: None,
             idempotency: None,
         }
     }
@@ -210,9 +212,11 @@ impl Shop {
                 2 * MINUTE,
                 (node, offhook_storage::mint(now)),
                 (now, now),
+                nobody_refuses,
             )
             .await
             .unwrap()
+            .calls
     }
 
     /// Places a call and claims it.
@@ -490,4 +494,14 @@ pub(crate) fn turn(role: &'static str, text: &str) -> NewTurn {
     }
 }
 
-pub(crate) const CANCELLED: FailureReason = FailureReason::Cancelled;
+pub(crate) const CANCELLED: (FailureReason, Option<DialRule>) = (FailureReason::Cancelled, None);
+
+/// Judges calls of an account without rules.
+pub(crate) fn nobody_refuses(
+    _: &Dialing,
+    _: DialFacts,
+    calls: &[Candidate],
+    _: Timestamp,
+) -> offhook_storage::Result<Vec<Option<DialRule>>> {
+    Ok(vec![None; calls.len()])
+}

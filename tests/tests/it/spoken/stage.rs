@@ -24,6 +24,7 @@ pub(super) const QUESTION: &[&str] = &[
     "when is my appointment",
     "what time do you open",
     "please stop talking",
+    "please stop calling me",
     "goodbye",
 ];
 
@@ -34,9 +35,12 @@ pub(super) const AGENT: &[&str] = &[
     "we open at nine in the morning",
     PARTING,
     "are you still there",
+    OPTED_OUT,
 ];
 
 pub(super) const GREETING: &str = "hello this is the harbour hotel";
+
+pub(super) const OPTED_OUT: &str = "you are on our list now and we will not call you again goodbye";
 
 pub(super) const PARTING: &str = "we wish you a good evening";
 

@@ -1,7 +1,8 @@
 //! Conversations, and the schemas of calls.
 
 use offhook_domain::{
-    Channel, ConversationStatus, FailureReason, Outcome, Runtime, Scope, TerminationReason,
+    Channel, ConversationStatus, DialRule, FailureReason, Outcome, Runtime, Scope,
+    TerminationReason,
 };
 use offhook_services::bodies;
 use serde_json::{Value, json};
@@ -99,6 +100,9 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("conversation_id", uuid()),
         ("latency", nullable(object(&latency))),
         ("simulated", boolean()),
+        ("opted_out", boolean()),
+        ("consent", nullable(super::gate::consent())),
+        ("compliance_rule", nullable(words(DialRule::ALL))),
     ];
     let whole = vec![
         ("recording_url", nullable(string())),

@@ -258,6 +258,10 @@ const fn failure_name(reason: FailureReason, t: Lang) -> &'static str {
         FailureReason::AgentError => t.t("Agent error.", "Falló el agente."),
         FailureReason::Interrupted => t.t("Call interrupted.", "La llamada se interrumpió."),
         FailureReason::Cancelled => t.t("Canceled.", "Cancelada."),
+        FailureReason::ComplianceBlocked => t.t(
+            "A dialing rule refused it.",
+            "Una regla de llamadas no la permitió.",
+        ),
         FailureReason::Expired => t.t("Waited too long.", "Esperó demasiado."),
     }
 }

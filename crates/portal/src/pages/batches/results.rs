@@ -6,11 +6,11 @@ use offhook_domain::{AccountId, BatchId, CallHandle, Json};
 use offhook_services::Services;
 use offhook_services::store::Recipient;
 
-use crate::parts::csv_file::{MARK, written};
 use crate::parts::words::shown;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::attachment;
 use crate::visit::{Viewer, Visit};
+use offhook_services::csv_file::{MARK, written};
 
 /// Recipients that are read at once.
 const AT_ONCE: u32 = 500;

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use offhook_domain::{E164, E164Error};
-use offhook_services::{CsvRows, RECIPIENTS_AT_MOST};
+use offhook_services::RECIPIENTS_AT_MOST;
+use offhook_services::csv_file::CsvRows;
 
 use crate::lang::{Lang, text};
 use crate::parts::words::count;

@@ -7,10 +7,10 @@ use offhook_services::store::ConversationView;
 use offhook_services::{Caller, PageRequest, Services};
 
 use super::filters::{self, Wanted};
-use crate::parts::csv_file::{MARK, written};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::attachment;
 use crate::visit::{Viewer, Visit};
+use offhook_services::csv_file::{MARK, written};
 
 /// Conversations of one file.
 pub(super) const ROWS_AT_MOST: usize = 10_000;

@@ -119,7 +119,11 @@ fn ended(conversation: &Conversation, lang: Lang) -> Option<String> {
 
 fn settled(conversation: &Conversation, lang: Lang) -> Option<String> {
     // A call that was never dialed has no other step that says why.
-    let undialed = [FailureReason::Cancelled, FailureReason::Expired];
+    let undialed = [
+        FailureReason::Cancelled,
+        FailureReason::Expired,
+        FailureReason::ComplianceBlocked,
+    ];
     let why = conversation
         .failure_reason
         .filter(|why| undialed.contains(why));

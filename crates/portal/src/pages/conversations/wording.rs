@@ -53,7 +53,7 @@ pub(crate) const fn outcome(outcome: Outcome, lang: Lang) -> (Tone, &'static str
         Outcome::AnsweredHuman => Tone::Good,
         Outcome::Silent | Outcome::Voicemail => Tone::Busy,
         Outcome::NoAnswer | Outcome::Busy | Outcome::Rejected => Tone::Plain,
-        Outcome::Cancelled | Outcome::Expired => Tone::Plain,
+        Outcome::Cancelled | Outcome::Expired | Outcome::Blocked => Tone::Plain,
         Outcome::InvalidNumber | Outcome::Failed => Tone::Bad,
     };
     let text = match outcome {
@@ -66,6 +66,7 @@ pub(crate) const fn outcome(outcome: Outcome, lang: Lang) -> (Tone, &'static str
         Outcome::InvalidNumber => lang.t("Invalid number", "Número inválido"),
         Outcome::Cancelled => lang.t("Canceled", "Cancelada"),
         Outcome::Expired => lang.t("Not dialed", "No se marcó"),
+        Outcome::Blocked => lang.t("Refused by a rule", "Detenida por una regla"),
         Outcome::Failed => lang.t("Error", "Error"),
     };
     (tone, text)
@@ -142,6 +143,10 @@ pub(crate) const fn failed(reason: FailureReason, lang: Lang) -> &'static str {
         FailureReason::Cancelled => lang.t(
             "Canceled before it was dialed",
             "Se canceló antes de marcar",
+        ),
+        FailureReason::ComplianceBlocked => lang.t(
+            "One of the account's dialing rules refused it.",
+            "Una regla de llamadas de la cuenta no la permitió.",
         ),
         FailureReason::Expired => lang.t(
             "Waited too long for a free line and was not dialed",

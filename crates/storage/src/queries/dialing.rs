@@ -1,0 +1,298 @@
+//! Whom accounts call: their rules, their suppression lists, and what a dial is judged by.
+
+use super::{audit::line, claims::is_claimed, events};
+use crate::prelude::*;
+use crate::schema::usage_days as days;
+
+/// Failures of calls that were never dialed.
+const UNDIALED: [FailureReason; 3] = [
+    FailureReason::Cancelled,
+    FailureReason::Expired,
+    FailureReason::ComplianceBlocked,
+];
+
+/// How far back attempts count.
+const WEEK: Duration = Duration::from_secs(7 * 24 * 3_600);
+
+/// What is known about these numbers. Without rules, only whether they are suppressed.
+pub(crate) async fn facts(
+    conn: &mut Conn,
+    (account, dialing): (AccountId, &Dialing),
+    numbers: &[E164],
+    now: Timestamp,
+) -> Result<DialFacts> {
+    let mut facts = DialFacts::default();
+    for some in numbers.chunks(1_000) {
+        let some = || some.iter().cloned().map(V);
+        if dialing.has_suppressions {
+            let found: Vec<(E164, Option<Timestamp>)> = suppressions::table
+                .filter(suppressions::account_id.eq(V(account)))
+                .filter(suppressions::number.eq_any(some()))
+                .filter(
+                    suppressions::until
+                        .is_null()
+                        .or(suppressions::until.gt(V(now))),
+                )
+                .select((suppressions::number, suppressions::until))
+                .load(conn)
+                .await?;
+            facts.suppressed.extend(found);
+        }
+        if dialing.rules.is_some() {
+            let undialed = calls::failure_reason
+                .is_null()
+                .or(calls::failure_reason.ne_all(UNDIALED.map(V)));
+            let found: Vec<(Option<E164>, Timestamp)> = calls::table
+                .filter(calls::account_id.eq(V(account)))
+                .filter(calls::customer_phone.eq_any(some()))
+                .filter(calls::customer_phone.eq(calls::to_number))
+                .filter(calls::started_at.gt(V(now.minus(WEEK))))
+                .filter(calls::state.ne(V(CallState::Queued)))
+                .filter(undialed)
+                .order((calls::started_at, calls::id))
+                .select((calls::customer_phone, calls::started_at))
+                .load(conn)
+                .await?;
+            for (number, at) in found {
+                let Some(number) = number else { continue };
+                facts.attempts.entry(number).or_default().push(at);
+            }
+        }
+    }
+    if dialing.rules.is_some() {
+        let spent: Option<Credits> = days::table
+            .filter(days::account_id.eq(V(account)))
+            .filter(days::day.eq(now.utc_day()))
+            .select(days::credits)
+            .found(conn)
+            .await?;
+        let reserved: Vec<Credits> = reservations::table
+            .inner_join(calls::table.on(calls::id.eq(reservations::conversation_id)))
+            .filter(calls::account_id.eq(V(account)))
+            .filter(is_claimed())
+            .select(reservations::credits)
+            .load(conn)
+            .await?;
+        facts.spent = spent.unwrap_or_default();
+        facts.reserved = reserved.into_iter().sum();
+    }
+    Ok(facts)
+}
+
+/// Divides calls that may be claimed into those that are, and those that a rule refuses.
+pub(crate) async fn judged(
+    conn: &mut Conn,
+    (account, dialing): (AccountId, &Dialing),
+    ids: Vec<ConversationId>,
+    judge: DialJudge,
+    now: Timestamp,
+) -> Result<(Vec<ConversationId>, Vec<(ConversationId, DialRule)>)> {
+    ensure!(dialing.refuses(), (ids, Vec::new()));
+    type Row = (
+        ConversationId,
+        Option<E164>,
+        Option<E164>,
+        Option<String>,
+        Option<Credits>,
+    );
+    let rows: Vec<Row> = calls::table
+        .left_join(reservations::table.on(reservations::conversation_id.eq(calls::id)))
+        .filter(calls::id.eq_any(ids.iter().copied().map(V)))
+        .order((calls::started_at, calls::id))
+        .select((
+            calls::id,
+            calls::to_number,
+            calls::customer_phone,
+            calls::consent,
+            reservations::credits.nullable(),
+        ))
+        .load(conn)
+        .await?;
+    let (mut claimed, mut outbound) = (Vec::new(), Vec::new());
+    for (id, to, customer, consent, reserved) in rows {
+        match to {
+            Some(to) if customer.as_ref() == Some(&to) => outbound.push(Candidate {
+                id,
+                to,
+                has_consent: consent.is_some(),
+                reserved: reserved.unwrap_or_default(),
+            }),
+            // The customer called.
+            _ => claimed.push(id),
+        }
+    }
+    let numbers: Vec<E164> = outbound.iter().map(|call| call.to.clone()).collect();
+    let facts = facts(conn, (account, dialing), &numbers, now).await?;
+    let verdicts = judge(dialing, facts, &outbound, now)?;
+    let mut refused = Vec::new();
+    for (call, rule) in outbound.into_iter().zip(verdicts) {
+        match rule {
+            None => claimed.push(call.id),
+            Some(rule) => refused.push((call.id, rule)),
+        }
+    }
+    Ok((claimed, refused))
+}
+
+/// Writes suppressions; a number that is on the list already gets the new reason, source and time. Calls to them that
+/// are being dialed are to be hung up. The account's row is locked, so that a claim comes before or sees it.
+async fn suppress(
+    conn: &mut Conn,
+    account: AccountId,
+    new: &[Suppression],
+) -> Result<Vec<ConversationId>> {
+    locks::lock_account(conn, account).await?;
+    diesel::update(accounts::table.find(V(account)))
+        .filter(not(accounts::has_suppressions))
+        .set(accounts::has_suppressions.eq(true))
+        .execute(conn)
+        .await?;
+    for some in new.chunks(1_000) {
+        bulk! {
+            conn, "suppressions" "ON CONFLICT (account_id, number) DO UPDATE SET \
+                reason = excluded.reason, source = excluded.source, until = excluded.until, \
+                conversation_id = excluded.conversation_id",
+            suppressions of one in some; id = one.id, account_id = one.account_id, number = &one.number,
+            reason = &one.reason, source = one.source, until = one.until,
+            conversation_id = one.conversation_id, created_at = one.created_at
+        }?;
+    }
+    let mut dialing = Vec::new();
+    for some in new.chunks(1_000) {
+        let hung: Vec<ConversationId> = diesel::update(calls::table)
+            .filter(calls::account_id.eq(V(account)))
+            .filter(is_claimed())
+            .filter(calls::state.eq(V(CallState::Dialing)))
+            .filter(calls::to_number.eq_any(some.iter().map(|one| V(one.number.clone()))))
+            .filter(calls::to_number.eq(calls::customer_phone))
+            .set(calls::hangup_requested.eq(true))
+            .returning(calls::id)
+            .get_results(conn)
+            .await?;
+        dialing.extend(hung);
+    }
+    Ok(dialing)
+}
+
+#[boxed]
+impl Store {
+    /// What is known about these numbers, for accounts that refuse any.
+    pub fn dial_facts(
+        &self,
+        account: AccountId,
+        dialing: Dialing,
+        numbers: Vec<E164>,
+        now: Timestamp,
+    ) -> Answer<'_, DialFacts> {
+        read!(self, |conn| {
+            facts(conn, (account, &dialing), &numbers, now).await
+        })
+    }
+
+    /// Sets an account's rules; `None` clears them.
+    pub fn set_dialing_rules(
+        &self,
+        account: AccountId,
+        rules: Option<String>,
+        at: Timestamp,
+    ) -> Answer<'_, ()> {
+        let actor = self.actor();
+        keep!(self, |conn| {
+            diesel::update(accounts::table.find(V(account)))
+                .set(accounts::dialing_rules.eq(rules.clone()))
+                .execute(conn)
+                .await?;
+            line(conn, account, (actor.as_str(), "dialing_rules.set", ""), at).await
+        })
+    }
+
+    /// Puts numbers on the suppression list, all or none. Returns the calls that are to be hung up.
+    pub fn suppress(
+        &self,
+        account: AccountId,
+        new: Vec<Suppression>,
+    ) -> Answer<'_, Vec<ConversationId>> {
+        keep!(self, |conn| suppress(conn, account, &new).await)
+    }
+
+    /// Suppresses the number of a customer who asked for it in a conversation, and reports it, once per conversation.
+    pub fn opt_out(&self, new: Suppression, event: Option<NewEvent>) -> Answer<'_, Suppressed> {
+        keep!(self, |conn| {
+            let dialing = suppress(conn, new.account_id, std::slice::from_ref(&new)).await?;
+            let mut suppressed = Suppressed {
+                dialing,
+                endpoints: Vec::new(),
+            };
+            let Some(conversation) = new.conversation_id else {
+                return Ok(suppressed);
+            };
+            let is_first = diesel::update(own!(calls, new.account_id, conversation))
+                .filter(not(calls::opted_out))
+                .set(calls::opted_out.eq(true))
+                .changes(conn)
+                .await?;
+            if let Some(event) = event.filter(|_| is_first) {
+                let (account, at) = (new.account_id, new.created_at);
+                suppressed.endpoints = events::emit(conn, account, conversation, event, at).await?;
+            }
+            Ok(suppressed)
+        })
+    }
+
+    /// A page of the suppression list, newest first, with one more than `limit` if there is a next page.
+    pub fn suppressions(
+        &self,
+        account: AccountId,
+        filter: SuppressionFilter,
+        after: Option<PageKey<SuppressionId>>,
+        limit: i64,
+    ) -> Answer<'_, Vec<Suppression>> {
+        newest!(suppressions, Suppression, account, limit)
+            .when(earlier(filter.until, after), |at| {
+                suppressions::created_at.le(V(at))
+            })
+            .when(filter.since, |at| suppressions::created_at.ge(V(at)))
+            .when(after, |(at, id)| {
+                suppressions::created_at
+                    .lt(V(at))
+                    .or(suppressions::id.lt(V(id)))
+            })
+            .when(filter.number, |number| suppressions::number.eq(V(number)))
+            .when_is(suppressions::source, filter.source)
+            .read_all(self)
+    }
+
+    pub fn suppression(
+        &self,
+        account: AccountId,
+        id: SuppressionId,
+    ) -> Answer<'_, Option<Suppression>> {
+        own!(suppressions, account, id)
+            .select(Suppression::as_select())
+            .read_first(self)
+    }
+
+    /// Takes a number off the suppression list; `false` if it is not there.
+    pub fn delete_suppression(
+        &self,
+        account: AccountId,
+        (id, at): (SuppressionId, Timestamp),
+    ) -> Answer<'_, bool> {
+        let actor = self.actor();
+        transact!(self, |conn| {
+            let number: Option<E164> = diesel::delete(own!(suppressions, account, id))
+                .returning(suppressions::number)
+                .returned(conn)
+                .await?;
+            let number = some_or!(number, Rollback(false));
+            line(
+                conn,
+                account,
+                (actor.as_str(), "suppression.delete", number.as_str()),
+                at,
+            )
+            .await?;
+            Ok(Commit(true))
+        })
+    }
+}
