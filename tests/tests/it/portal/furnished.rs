@@ -41,6 +41,7 @@ impl Furnished {
     /// Fills the stage's account. `odd` is in each of its texts; where it is empty, they are a customer's.
     pub(super) async fn of(stage: &Stage, owner: &Session, odd: &'static str) -> Self {
         let says = |usual: &'static str| if odd.is_empty() { usual } else { odd };
+        let titled = |name: &str| format!("{name} {odd}").trim_end().to_owned();
         let account = &stage.account;
         let make = async |path: &str, body: Value, status: u16| {
             account.post(path, body).await.assert(status)
@@ -62,7 +63,7 @@ impl Furnished {
         }));
         let agent = agent.await;
         let change = json!({
-            "name": format!("Eva {odd}"),
+            "name": titled("Eva"),
             "config": {"system_prompt": format!("You are Eva, {}.\nsay: Until six.", says("at the front desk of Harbour Hotel"))},
         });
         let path = format!("/v1/agents/{agent}");
@@ -118,13 +119,13 @@ impl Furnished {
             201,
         )
         .await);
-        let document = json!({"name": format!("Hours {odd}"), "folder_id": folder, "text": format!("We open at nine. {odd}")});
+        let document = json!({"name": titled("Hours"), "folder_id": folder, "text": format!("We open at nine. {odd}")});
         let document = id(&make("/v1/knowledge/documents", document, 202).await);
 
         let legacy = legacy::agents(&stage.server, account).await;
         let legacy = id(&legacy[0]);
         let batch = json!({
-            "name": format!("Spring {odd}"), "agent_id": legacy,
+            "name": titled("Spring"), "agent_id": legacy,
             "recipients": [{"to": "+14155550124", "metadata": {"name": says("Ana")}}],
         });
         let batch = id(&make("/v1/batch-calls", batch, 202).await);
