@@ -241,7 +241,11 @@ impl Browser {
     /// Sets the preferred color scheme.
     pub async fn dark(&self, dark: bool) {
         let scheme = if dark { "dark" } else { "light" };
-        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        // A picture of a color on its way to another shows neither.
+        let features = json!([
+            {"name": "prefers-color-scheme", "value": scheme},
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]);
         self.tools("Emulation.setEmulatedMedia", json!({"features": features}))
             .await;
     }

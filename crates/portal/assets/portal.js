@@ -15,7 +15,7 @@
       const at = new Date(time.dateTime);
       if (Number.isNaN(at.getTime())) continue;
       time.title = format("long", time.dataset.zone).format(at);
-      time.textContent = format("short", time.dataset.zone).format(at);
+      time.textContent = format("seconds" in time.dataset ? "medium" : "short", time.dataset.zone).format(at);
     }
   };
 

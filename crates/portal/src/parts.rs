@@ -8,6 +8,7 @@ pub(crate) mod form;
 pub(crate) mod icon;
 pub(crate) mod list;
 pub(crate) mod period;
+pub(crate) mod sample;
 pub(crate) mod secret;
 pub(crate) mod version;
 pub(crate) mod words;

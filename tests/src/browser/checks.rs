@@ -9,6 +9,9 @@ use super::driver::Extension;
 use super::{Browser, HEIGHT, WIDTH};
 use crate::wait::must;
 
+/// The width of a desk's screen, in CSS pixels.
+const DESK: u32 = 1_440;
+
 /// The width of a phone, in CSS pixels.
 const PHONE: u32 = 390;
 
@@ -145,7 +148,8 @@ impl Browser {
                 faults.push(format!("{name}, {how}: {fault}"));
             }
         };
-        self.tall(WIDTH).await;
+        self.resize(DESK, HEIGHT).await;
+        self.tall(DESK).await;
         self.screenshot(name).await;
         note("light", self.barriers().await);
         note("light", self.overhang().await);

@@ -100,9 +100,7 @@ fn credits(wallet: &Wallet, t: Lang) -> Markup {
         div.cards {
             div.card { span.figure { (count(wallet.balance)) } (t.t("Balance", "Saldo")) }
             div.card { span.figure { (count(wallet.reserved)) } (t.t("Held for calls in progress", "Apartados para llamadas en curso")) }
-        }
-        dl.facts {
-            (list::fact(t.t("Auto-refill", "Recarga automática"), refill))
+            div.card { span.figure { (refill) } (t.t("Auto-refill", "Recarga automática")) }
         }
     }
 }

@@ -8,8 +8,8 @@ use offhook_services::Integration;
 
 use crate::lang::Lang;
 use crate::page::Page;
+use crate::parts::form;
 use crate::parts::words::{Tone, badge, when};
-use crate::parts::{form, list};
 use crate::spanish::written;
 use crate::trouble::Answer;
 use crate::visit::layout::Section;
@@ -44,21 +44,21 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         @if !visit.may(MemberRole::Admin) {
             p.hint { (t.t("Only admins and owners can connect them.", "Solo los administradores y propietarios pueden conectarlas.")) }
         }
-        @if near.is_empty() {
-            (list::empty(t.t("No integrations yet", "Aún no hay integraciones"), t.t(
-                "The operator of this service has not set up any. They are listed below.",
-                "El operador de este servicio aún no configura ninguna. Están abajo.",
-            ), None))
-        }
         div.apps { @for integration in near { (card(integration, &visit)) } }
         @if !far.is_empty() {
-            details {
-                summary { (t.t("By your operator", "A cargo de tu operador")) " (" (far.len()) ")" }
-                p { (t.t(
-                    "Offhook works with these too. The operator of this service sets them up.",
-                    "Offhook también trabaja con estas. El operador de este servicio las configura.",
-                )) }
-                ul { @for integration in far { li { (integration.toolkit.name) " · " (category_name(integration.toolkit.category, t)) } } }
+            h2 { (t.t("By your operator", "A cargo de tu operador")) }
+            p.soft { (t.t(
+                "Offhook works with these too. The operator of this service sets them up.",
+                "Offhook también trabaja con estas. El operador de este servicio las configura.",
+            )) }
+            div.apps {
+                @for integration in far {
+                    section.card {
+                        h2 { (integration.toolkit.name) }
+                        p.soft { (category_name(integration.toolkit.category, t)) }
+                        p { (badge(Tone::Plain, t.t("Not set up", "Sin configurar"))) }
+                    }
+                }
             }
         }
     };

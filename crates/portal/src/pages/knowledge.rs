@@ -123,7 +123,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
                         None => { span.none { "–" } }
                     } })
                     .column(t.t("Type", "Tipo"), |row| source_name(row.source, t))
-                    .column(t.t("Size", "Tamaño"), |row| size(row.size_bytes))
+                    .number(t.t("Size", "Tamaño"), |row| size(row.size_bytes))
                     .column(t.t("Status", "Estado"), |row| state(row, t))
                     .column(t.t("Added", "Agregado"), |row| when(row.created_at)))
             }

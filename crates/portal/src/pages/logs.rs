@@ -11,7 +11,7 @@ use crate::page::Page;
 use crate::parts::form::{self, Input};
 use crate::parts::list::{self, Table};
 use crate::parts::period;
-use crate::parts::words::{Tone, badge, when};
+use crate::parts::words::{Tone, badge, when_exactly};
 use crate::trouble::Answer;
 use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor};
@@ -45,14 +45,14 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         (filters(&visit, &keys))
         @if entries.items.is_empty() { (nothing(&visit)) } @else {
             (Table::of(title, &entries.items)
-                .column(t.t("When", "Cuándo"), |entry| when(entry.created_at))
+                .column(t.t("When", "Cuándo"), |entry| when_exactly(entry.created_at))
                 .column(t.t("Request", "Solicitud"), |entry| html! {
-                    a.url href={ (PATH) "/logs/" (entry.request_id) } aria-label={
+                    a.url.row href={ (PATH) "/logs/" (entry.request_id) } aria-label={
                         (t.t("Details of", "Detalles de")) " " (entry.method) " " (entry.path)
                     } { code { (entry.method) " " (entry.path) } }
                 })
                 .column(t.t("Status", "Estado"), answer)
-                .column(t.t("Duration", "Duración"), |entry| format!("{} ms", entry.duration_ms))
+                .number(t.t("Duration", "Duración"), |entry| format!("{} ms", entry.duration_ms))
                 .column(t.t("Key", "Clave"), |entry| html! { code { (entry.key_prefix) } }))
         }
         (list::more(&visit, &entries, |entry| (entry.created_at, entry.id.uuid())))

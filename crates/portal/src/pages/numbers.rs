@@ -219,11 +219,14 @@ fn import_page(visitor: &Visitor, message: Option<&str>) -> Markup {
     html! {
         (form::refusal(message))
         @if visitor.services().numbers().are_taken_by_accounts() {
-            p { (t.t(
-                "Imports the numbers of the carrier account whose credential is stored here. New numbers are added; none are removed.",
-                "Importa los números de la cuenta del operador telefónico cuya credencial está guardada aquí. Se agregan los nuevos; no se quita ninguno.",
-            )) }
-            (form::button(visitor, "/phone-numbers/import", label, &[]))
+            section {
+                h2 { (t.t("All numbers", "Todos los números")) }
+                p { (t.t(
+                    "Imports the numbers of the carrier account whose credential is stored here. New numbers are added; none are removed.",
+                    "Importa los números de la cuenta del operador telefónico cuya credencial está guardada aquí. Se agregan los nuevos; no se quita ninguno.",
+                )) }
+                (form::form(visitor, "/phone-numbers/import", &html! { button.primary type="submit" { (label) } }))
+            }
         } @else { p.warning { (by_operator(t)) } }
     }
 }
@@ -294,21 +297,26 @@ fn page(
             } }))
             (list::fact(t.t("Provider", "Proveedor"), provider_name(number.provider, t)))
             (list::fact(t.t("Added", "Agregado"), when(number.created_at)))
-            (list::fact(t.t("ID", "ID"), html! { code { (number.id) } }))
+            (list::copied(t, "id", "ID", number.id))
         }
         @if visitor.may(MemberRole::Developer) {
-            h2 { (t.t("Edit", "Editar")) }
-            (form::form(visitor, &path, &html! {
-                (version::hidden(fields))
-                (label(visitor, fields.text("label")))
-                (agents.field(visitor, "agent_id", t.t("Agent that answers", "Agente que contesta"), fields.text("agent_id"), Some(nobody)))
-                button.primary type="submit" { (t.t("Save", "Guardar")) }
-            }))
-            h2 { (t.t("Release", "Liberar")) }
-            (form::danger(visitor, &format!("{path}/delete"), t.t("Release number", "Liberar número"), t.t(
-                "Release this number? Calls to it are no longer answered, and another account can take it.",
-                "¿Liberar este número? Sus llamadas ya no se contestan y otra cuenta puede tomarlo.",
-            )))
+            section {
+                h2 { (t.t("Edit", "Editar")) }
+                (form::form(visitor, &path, &html! {
+                    (version::hidden(fields))
+                    (label(visitor, fields.text("label")))
+                    (agents.field(visitor, "agent_id", t.t("Agent that answers", "Agente que contesta"), fields.text("agent_id"), Some(nobody)))
+                    button.primary type="submit" { (t.t("Save", "Guardar")) }
+                }))
+            }
+            section {
+                h2 { (t.t("Release", "Liberar")) }
+                p { (t.t("Calls to it are no longer answered, and another account can take it.", "Sus llamadas ya no se contestan y otra cuenta puede tomarlo.")) }
+                (form::danger(visitor, &format!("{path}/delete"), t.t("Release number", "Liberar número"), t.t(
+                    "Release this number? Calls to it are no longer answered, and another account can take it.",
+                    "¿Liberar este número? Sus llamadas ya no se contestan y otra cuenta puede tomarlo.",
+                )))
+            }
         }
     }
 }

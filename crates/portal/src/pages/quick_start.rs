@@ -10,6 +10,7 @@ use offhook_services::store::{Agent, AgentFilter};
 use crate::lang::Lang;
 use crate::page::Page;
 use crate::parts::list::{self, Table};
+use crate::parts::sample::{code, programs};
 use crate::trouble::{Answer, Result};
 use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor, first};
@@ -22,20 +23,6 @@ pub(super) fn routes() -> Vec<Page> {
         Page::at("/quick-start").get(start),
         Page::at("/quick-start/webhooks").get(verifying::receivers),
     ]
-}
-
-/// Code with a copy button. `name` is its id on the page.
-fn code(visitor: &Visitor, name: &str, label: &str, text: &str) -> Markup {
-    let id = format!("sample-{name}");
-    html! {
-        div.sample {
-            div.sample-head {
-                span { (label) }
-                button type="button" data-copy=(id) { (visitor.t("Copy", "Copiar")) span.unseen { " " (label) } }
-            }
-            pre #(id) tabindex="0" aria-label=(label) { (text) }
-        }
-    }
 }
 
 /// An agent of the account for the samples: an active one, else the newest.
@@ -59,14 +46,14 @@ async fn start(visit: Visit<Viewer>) -> Answer {
     let agent = an_agent(&visit).await?;
     let sample = samples::Samples::of(&visit.base_url(), agent.as_ref());
     let body = html! {
+        div.page-actions {
+            a.button href="/docs" { (t.t("API reference", "Referencia de la API")) }
+            a.button href={ (crate::PATH) "/quick-start/webhooks" } { (t.t("Receive webhooks", "Recibir webhooks")) }
+        }
         p.lead { (t.t(
             "From a key to your first call. The samples use this service's URL and one of your agents.",
             "De una clave a tu primera llamada. Los ejemplos usan la URL de este servicio y uno de tus agentes.",
         )) }
-        p {
-            a.button href="/docs" { (t.t("API reference", "Referencia de la API")) } " "
-            a.button href={ (crate::PATH) "/quick-start/webhooks" } { (t.t("Receive webhooks", "Recibir webhooks")) }
-        }
         (a_key(&visit, &sample))
         (first_call(&visit, &sample, agent.as_ref()))
         (retries(t))
@@ -88,9 +75,9 @@ fn a_key(visitor: &Visitor, sample: &samples::Samples) -> Markup {
                 " con los permisos calls:read y calls:write, y guarda su token en una variable de entorno:",
             ))
         }
-        (code(visitor, "key", t.t("Shell", "Terminal"), "export OFFHOOK_KEY=service_live_…"))
+        (code(t, "key", t.t("Shell", "Terminal"), "export OFFHOOK_KEY=service_live_…"))
         p { (t.t("Check that it works:", "Comprueba que funciona:")) }
-        (code(visitor, "me", "curl", &sample.me))
+        (code(t, "me", "curl", &sample.me))
     }
 }
 
@@ -122,13 +109,15 @@ fn first_call(visitor: &Visitor, sample: &samples::Samples, agent: Option<&Agent
                 Some(("/agents", Section::Agents.name(t))),
             )),
         }
-        (code(visitor, "curl", "curl", &sample.curl))
+        (code(t, "curl", "curl", &sample.curl))
         p { (t.t(
             "The response is 201 with the call's ID in “id” and the status “initiated”. These programs place a call and wait until it ends:",
             "La respuesta es 201 con el ID de la llamada en «id» y el estado «initiated». Estos programas hacen una llamada y esperan a que termine:",
         )) }
-        (code(visitor, "python", "Python 3.10+", &sample.python))
-        (code(visitor, "javascript", "TypeScript / JavaScript (Node 18+)", &sample.javascript))
+        (programs(t, &[
+            ("Python 3.10+", "python", &sample.python),
+            ("TypeScript / JavaScript (Node 18+)", "javascript", &sample.javascript),
+        ]))
         p.soft { (t.t(
             "Polling is simple; a webhook notifies you immediately.",
             "Consultar es sencillo; un webhook te avisa de inmediato.",

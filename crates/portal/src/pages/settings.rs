@@ -49,16 +49,23 @@ async fn account(visit: Visit<Viewer>) -> Answer {
         h2 { (t.t("Account", "Cuenta")) }
         (facts(&visit))
         @if visit.may(MemberRole::Admin) {
-            (time_zone::form_of(&visit, None))
-            h2 { (t.t("Request log", "Registro de solicitudes")) }
-            (error_bodies::form_of(&visit).await?)
+            section {
+                h2 { (t.t("Time zone", "Zona horaria")) }
+                (time_zone::form_of(&visit, None))
+            }
+            section {
+                h2 { (t.t("Request log", "Registro de solicitudes")) }
+                (error_bodies::form_of(&visit).await?)
+            }
         }
-        h2 { (t.t("Included in your plan", "Incluido en tu plan")) }
-        (grants(&visit.caller().terms, t))
-        p.soft { (t.t(
-            "Ask the service operator to change your plan.",
-            "Pide al operador del servicio que cambie tu plan.",
-        )) }
+        section {
+            h2 { (t.t("Included in your plan", "Incluido en tu plan")) }
+            (grants(&visit.caller().terms, t))
+            p.soft { (t.t(
+                "Ask the service operator to change your plan.",
+                "Pide al operador del servicio que cambie tu plan.",
+            )) }
+        }
         h2 { (t.t("This deployment", "Este despliegue")) }
         (deployment(&visit))
     };
@@ -72,7 +79,7 @@ fn facts(visitor: &Visitor) -> Markup {
         dl.facts {
             (list::fact(t.t("Name", "Nombre"), &account.name))
             (list::fact(t.t("Plan", "Plan"), account.plan.as_str()))
-            (list::fact(t.t("Account ID", "ID de la cuenta"), html! { code { (account.id) } }))
+            (list::copied(t, "id", t.t("Account ID", "ID de la cuenta"), account.id))
             (list::fact(t.t("Time zone", "Zona horaria"), visitor.zone().name()))
             (list::fact(t.t("Created", "Creada"), words::when(account.created_at)))
         }
@@ -91,7 +98,7 @@ fn sentences(terms: &PlanTerms, lang: Lang) -> [String; 6] {
             lang,
             "API: {} requests per minute, shared by all keys.",
             "API: {} solicitudes por minuto, compartidas por todas las claves.",
-            terms.requests_per_minute
+            limit(terms.requests_per_minute)
         ),
         false => text!(
             lang,
@@ -162,8 +169,8 @@ fn deployment(visitor: &Visitor) -> Markup {
     let base = visitor.base_url();
     html! {
         dl.facts {
-            (list::fact(t.t("API", "API"), html! { code { (base) "/v1" } }))
-            (list::fact(t.t("Portal", "Portal"), html! { code { (base) (crate::PATH) } }))
+            (list::copied(t, "api", "API", format!("{base}/v1")))
+            (list::copied(t, "portal", "Portal", format!("{base}{}", crate::PATH)))
             (list::fact(t.t("API reference", "Referencia de la API"), html! { a href="/docs" { (base) "/docs" } }))
             (list::fact(t.t("Server time", "Hora del servidor"), words::when(visitor.now())))
             (list::fact(t.t("Version", "Versión"), env!("CARGO_PKG_VERSION")))

@@ -93,7 +93,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         } @else {
             (Table::of(title, &found.items)
                 .column(t.t("Name", "Nombre"), |view| html! { a href={ (PATH) "/tools/" (view.row.id) } { (view.row.name) } })
-                .column(t.t("Type", "Tipo"), |view| html! { @if let Some(kind) = kind_of(view) { (badge(Tone::Plain, kind.as_str())) } })
+                .column(t.t("Type", "Tipo"), |view| html! { @if let Some(kind) = kind_of(view) { (badge(Tone::Plain, kind_name(kind, t))) } })
                 .column(t.t("Description", "Descripción"), |view| view.definition.get("description").and_then(Json::as_str).unwrap_or(""))
                 .column(t.t("Updated", "Actualizada"), |view| when(view.row.updated_at)))
             (list::more(&visit, &found, |last| (last.row.created_at, last.row.id.uuid())))
@@ -111,9 +111,9 @@ async fn new(visit: Visit<Developer>) -> Answer {
             p.lead { (t.t("Choose a type", "Elige un tipo")) }
             div.cards {
                 @for kind in ToolKind::ALL.iter().copied() {
-                    div.card {
+                    div.card.choice {
                         h2 { a href={ (PATH) "/tools/new?kind=" (kind.as_str()) } { (kind_name(kind, t)) } }
-                        p { (kind_use(kind, t)) }
+                        p.soft { (kind_use(kind, t)) }
                     }
                 }
             }
@@ -188,11 +188,17 @@ fn edit(visitor: &Visitor, view: &ToolView, fields: &Fields, message: Option<&st
             "Las versiones publicadas conservan la herramienta como era. Publica de nuevo el agente para usar tus cambios.",
         )) }
         @if let Some(kind) = kind_of(view) { (draw(visitor, &path, kind, fields, message)) }
-        h2 { (t.t("Delete", "Eliminar")) }
-        (danger(visitor, &format!("{path}/delete"), t.t("Delete tool", "Eliminar herramienta"), t.t(
-            "Delete this tool? Published versions keep it; agents can no longer be published with it.",
-            "¿Eliminar esta herramienta? Las versiones publicadas la conservan; los agentes ya no podrán publicarse con ella.",
-        )))
+        section {
+            h2 { (t.t("Delete", "Eliminar")) }
+            p { (t.t(
+                "Published versions keep it; agents can no longer be published with it.",
+                "Las versiones publicadas la conservan; los agentes ya no podrán publicarse con ella.",
+            )) }
+            (danger(visitor, &format!("{path}/delete"), t.t("Delete tool", "Eliminar herramienta"), t.t(
+                "Delete this tool? Published versions keep it; agents can no longer be published with it.",
+                "¿Eliminar esta herramienta? Las versiones publicadas la conservan; los agentes ya no podrán publicarse con ella.",
+            )))
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Lists: tables, empty states, paging.
 
+use std::fmt::Display;
+
 use maud::{Markup, PreEscaped, Render, html};
 use offhook_domain::Timestamp;
 use offhook_services::Page;
@@ -7,6 +9,7 @@ use uuid::Uuid;
 
 use super::form::Select;
 use super::icon;
+use crate::lang::{Lang, text};
 use crate::visit::Visitor;
 
 /// A table of things, column by column: a head, and a cell for each thing.
@@ -139,6 +142,18 @@ pub(crate) fn more<T>(
             }
         }
     }
+}
+
+/// An id or address in a `dl.facts`, with a button that copies it. `key` is unique on the page.
+pub(crate) fn copied(t: Lang, key: &str, name: &str, value: impl Display) -> Markup {
+    let label = text!(t, "Copy {name}", "Copiar {name}");
+    fact(
+        name,
+        html! {
+            code #{ "copied-" (key) } { (value) }
+            button.copy type="button" data-copy={ "copied-" (key) } aria-label=(label) title=(label) { (icon::Icon::COPY) }
+        },
+    )
 }
 
 /// A name and a value of one thing, in a `dl.facts`.

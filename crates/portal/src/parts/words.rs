@@ -41,6 +41,14 @@ pub(crate) fn when(at: Timestamp) -> Markup {
     }
 }
 
+/// As [`when`], to the second: for what happens many times a minute.
+pub(crate) fn when_exactly(at: Timestamp) -> Markup {
+    let zone = zone();
+    html! {
+        time datetime=(at) data-zone=(zone.name()) data-seconds="" { (zone.shown(at, "%Y-%m-%d %H:%M:%S %Z")) }
+    }
+}
+
 /// An instant, or a dash.
 pub(crate) fn when_if(at: Option<Timestamp>) -> Markup {
     at.map_or_else(|| html! { span.none { "–" } }, when)

@@ -1,4 +1,4 @@
-//! An account with one of everything, whose every text comes from an attacker.
+//! An account with one of everything, whose every text comes from an attacker, or from a customer where it is looked at.
 
 use std::time::Duration;
 
@@ -38,8 +38,10 @@ pub(super) struct Furnished {
 }
 
 impl Furnished {
-    /// Fills the stage's account.
-    pub(super) async fn of(stage: &Stage, owner: &Session) -> Self {
+    /// Fills the stage's account. `odd` is in each of its texts; where it is empty, they are a customer's.
+    pub(super) async fn of(stage: &Stage, owner: &Session, odd: &'static str) -> Self {
+        let says = |usual: &'static str| if odd.is_empty() { usual } else { odd };
+        let titled = |name: &str| format!("{name} {odd}").trim_end().to_owned();
         let account = &stage.account;
         let make = async |path: &str, body: Value, status: u16| {
             account.post(path, body).await.assert(status)
@@ -47,59 +49,88 @@ impl Furnished {
         let id = |made: &Value| text(&made["id"]).to_owned();
 
         // Responds with the text and an error: the portal shows the response with each attempt.
-        let receiver = Receiver::saying(500, SCRIPT).await;
-        let endpoint = json!({"url": receiver.url("/hook"), "description": SCRIPT});
+        let receiver = Receiver::saying(500, says("Internal Server Error")).await;
+        let endpoint = json!({"url": receiver.url("/hook"), "description": says("Reservations")});
         let endpoint = id(&make("/v1/webhooks", endpoint, 201).await);
 
-        let tool = json!({"name": "keys", "description": SCRIPT, "kind": "dtmf"});
+        let tool = json!({"name": "keys", "description": says("Press a key in a phone menu"), "kind": "dtmf"});
         let tool = id(&make("/v1/agents/tools", tool, 201).await);
         let agent = account.agent_with(json!({
-            "system_prompt": format!("You are Eva.\nsay: {SCRIPT}"),
-            "first_message": format!("Hello {{{{lead_name}}}} {SCRIPT}"),
+            "system_prompt": format!("You are Eva.\nsay: {}", says("We open at nine.")),
+            "first_message": format!("Hello {{{{lead_name}}}} {odd}"),
             "llm": {"provider": "scripted", "model": "scripted"},
-            "dynamic_variables": {"lead_name": {"default": SCRIPT}},
+            "dynamic_variables": {"lead_name": {"default": says("there")}},
         }));
         let agent = agent.await;
         let change = json!({
-            "name": format!("Eva {SCRIPT}"),
-            "config": {"system_prompt": format!("You are Eva, {SCRIPT}.\nsay: Until six.")},
+            "name": titled("Eva"),
+            "config": {"system_prompt": format!("You are Eva, {}.\nsay: Until six.", says("at the front desk of Harbour Hotel"))},
         });
         let path = format!("/v1/agents/{agent}");
         account.patch(&path, change).await.assert(200);
 
         let call = json!({
-            "agent_id": agent, "to": "+14155550123", "metadata": {"lead_name": SCRIPT, SCRIPT: SCRIPT},
+            "agent_id": agent, "to": "+14155550123", "metadata": {"lead_name": says("Ana"), says("room"): says("201")},
         });
         let call = id(&make("/v1/calls", call, 201).await);
         account.ended(&call).await;
         let conversation = call.trim_start_matches("call_").to_owned();
 
+        // A list of a few rows says more than a list of one.
+        for (place, number) in [
+            "+14155550131",
+            "+14155550132",
+            "+15005550002",
+            "+14155550133",
+            "+15005550003",
+        ]
+        .iter()
+        .enumerate()
+        {
+            if odd.is_empty() {
+                let name = ["Ben", "Carla", "Diego", "Elena", "Farid"][place];
+                let call =
+                    json!({"agent_id": agent, "to": number, "metadata": {"lead_name": name}});
+                account
+                    .ended(&id(&make("/v1/calls", call, 201).await))
+                    .await;
+            }
+        }
+
         let begun = owner.post(
             "/portal/try/chat",
-            &[("agent", &agent), ("metadata", &format!("name={SCRIPT}"))],
+            &[
+                ("agent", &agent),
+                ("metadata", &format!("name={}", says("Ana"))),
+            ],
         );
         let begun = begun.await;
         let chat = begun.header("location").unwrap_or_default();
         let chat = chat.rsplit('/').next().unwrap_or_default().to_owned();
         let said = format!("/portal/try/chat/{chat}/messages");
-        let message = [("text", SCRIPT), ("message_id", "first")];
+        let message = [("text", says("When do you open?")), ("message_id", "first")];
         assert_eq!(owner.post(&said, &message).await.status, 303);
 
-        let number = json!({"phone_number": "+15005550123", "label": SCRIPT});
+        let number = json!({"phone_number": "+15005550123", "label": says("Front desk")});
         let number = id(&make("/v1/phone-numbers", number, 201).await);
-        let folder = id(&make("/v1/knowledge/folders", json!({"name": SCRIPT}), 201).await);
-        let document = json!({"name": format!("Hours {SCRIPT}"), "folder_id": folder, "text": format!("We open at nine. {SCRIPT}")});
+        let folder = id(&make(
+            "/v1/knowledge/folders",
+            json!({"name": says("Guests")}),
+            201,
+        )
+        .await);
+        let document = json!({"name": titled("Hours"), "folder_id": folder, "text": format!("We open at nine. {odd}")});
         let document = id(&make("/v1/knowledge/documents", document, 202).await);
 
         let legacy = legacy::agents(&stage.server, account).await;
         let legacy = id(&legacy[0]);
         let batch = json!({
-            "name": format!("Spring {SCRIPT}"), "agent_id": legacy,
-            "recipients": [{"to": "+14155550124", "metadata": {"name": SCRIPT}}],
+            "name": titled("Spring"), "agent_id": legacy,
+            "recipients": [{"to": "+14155550124", "metadata": {"name": says("Ana")}}],
         });
         let batch = id(&make("/v1/batch-calls", batch, 202).await);
 
-        let named = ["--account", &account.id, "--name", SCRIPT];
+        let named = ["--account", &account.id, "--name", says("Marta Ruiz")];
         let key = [&["key", "create", "--scopes", "calls:read"], &named[..]].concat();
         let key = id(&stage.server.cli(&key).await);
         let member = async |how: &str, email: &str| {

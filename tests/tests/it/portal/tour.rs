@@ -54,9 +54,14 @@ both! {
     async fn every_page_is_safe_and_serves_everybody_in_both_languages(database: Database) {
         needs_browser!();
         let with_pictures = !database.is_shared();
+        // Pictures are looked at: there, the texts are a customer's.
+        let odd = match std::env::var_os("OFFHOOK_TEST_PICTURES") {
+            Some(_) => "",
+            None => SCRIPT,
+        };
         let stage = Stage::open(database).await;
         let owner = stage.signed_in().await;
-        let furnished = Furnished::of(&stage, &owner).await;
+        let furnished = Furnished::of(&stage, &owner, odd).await;
         let browser = stage.browser(Person::english(), &owner).await;
         // An account without an identity provider has no page of it.
         let pages = offhook_portal::pages().into_iter();
@@ -77,7 +82,7 @@ both! {
             browser.open(&path).await;
             wrong.extend(faults(&browser, &path, "es-MX").await);
             let spanish = sentences(&browser).await;
-            let same = english.intersection(&spanish).filter(|text| !text.contains(SCRIPT));
+            let same = english.intersection(&spanish).filter(|text| !text.contains(odd));
             wrong.extend(same.map(|text| format!("{path}: the same in both languages: {text}")));
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));

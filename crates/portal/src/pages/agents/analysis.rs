@@ -10,6 +10,7 @@ use super::{engine_agent, tabs};
 use crate::fields::Fields;
 use crate::lang::text;
 use crate::parts::form::{danger, kept, refusal};
+use crate::parts::sample;
 use crate::parts::version;
 use crate::parts::words::when;
 use crate::trouble::{Answer, Result};
@@ -88,9 +89,7 @@ fn draw(
             }
         } @else if is_set { pre.document tabindex="0" { (fields.raw("schema")) } }
         @if !is_set {
-            h2 { (t.t("Example", "Ejemplo")) }
-            pre #example tabindex="0" { (EXAMPLE) }
-            p { button type="button" data-copy="example" { (t.t("Copy", "Copiar")) } }
+            (sample::code(t, "example", t.t("Example", "Ejemplo"), EXAMPLE))
         }
     }
 }

@@ -68,7 +68,7 @@ fn draw(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Markup {
                 "To use your ElevenLabs agents, store an ElevenLabs credential for the account. They then appear in the list automatically.",
                 "Para usar tus agentes de ElevenLabs, guarda una credencial de ElevenLabs en la cuenta. Aparecerán en la lista automáticamente.",
             )) }
-            p { button.primary type="submit" { (t.t("Create agent", "Crear agente")) } }
+            button.primary type="submit" { (t.t("Create agent", "Crear agente")) }
         }))
     }
 }

@@ -42,7 +42,10 @@ fn draw(
             Runtime::Engine => (engine(visitor, view)),
             Runtime::Legacy => (legacy(visitor, view)),
         }
-        @if visitor.may(MemberRole::Developer) { (rename_form(visitor, view, typed)) }
+        @if visitor.may(MemberRole::Developer) && view.agent.status != AgentStatus::Archived {
+            (rename_form(visitor, view, typed))
+            @if view.agent.runtime == Runtime::Engine { (upkeep(visitor, view)) }
+        }
     }
 }
 
@@ -98,14 +101,17 @@ fn engine(visitor: &Visitor, view: &AgentView) -> Markup {
             (list::fact(t.t("Model", "Modelo"), or_dash(&pair("llm.provider", "llm.model"))))
             (list::fact(t.t("Voice", "Voz"), or_dash(&pair("voice.provider", "voice.voice_id"))))
             (list::fact(t.t("Updated", "Actualizado"), when(agent.updated_at)))
-            (list::fact("ID", html! { code { (agent.id) } }))
+            (list::copied(t, "id", "ID", agent.id))
         }
-        (unpublished(visitor, view))
-        @if visitor.may(MemberRole::Developer) { (actions(visitor, view)) }
-        h2 { (t.t("First message", "Primer mensaje")) }
-        (prose(&of("first_message"), t.t("None. The caller speaks first.", "Ninguno. La otra persona habla primero.")))
-        h2 { (t.t("Instructions", "Instrucciones")) }
-        (prose(&of("system_prompt"), t.t("Not written yet. Required to publish.", "Aún sin escribir. Obligatorio para publicar.")))
+        @if visitor.may(MemberRole::Developer) { (actions(visitor, view)) } @else { (unpublished(visitor, view)) }
+        section {
+            h2 { (t.t("First message", "Primer mensaje")) }
+            (prose(&of("first_message"), t.t("None. The caller speaks first.", "Ninguno. La otra persona habla primero.")))
+        }
+        section {
+            h2 { (t.t("Instructions", "Instrucciones")) }
+            (prose(&of("system_prompt"), t.t("Not written yet. Required to publish.", "Aún sin escribir. Obligatorio para publicar.")))
+        }
     }
 }
 
@@ -121,28 +127,47 @@ fn actions(visitor: &Visitor, view: &AgentView) -> Markup {
     let status = agent.status;
     if status == AgentStatus::Archived {
         let restore = status_button(visitor, view, "paused", t.t("Restore", "Restaurar"));
-        return html! { div.bar-of-actions { (restore) } };
+        return html! { div.page-actions { (restore) } };
     }
     let is_news = agent.head_version != agent.published_version || status == AgentStatus::Error;
     html! {
-        div.bar-of-actions {
+        div.page-actions {
             a.button.primary[!is_news] href={ (crate::PATH) "/agents/" (id) "/edit" } { (t.t("Edit", "Editar")) }
             @if status == AgentStatus::Active {
                 a.button href={ (crate::PATH) "/try/chat?agent=" (id) } { (t.t("Try a chat", "Probar un chat")) }
                 a.button href={ (crate::PATH) "/try/call?agent=" (id) } { (t.t("Place a test call", "Hacer una llamada de prueba")) }
-                (status_button(visitor, view, "paused", t.t("Pause", "Pausar")))
             }
-            @if status == AgentStatus::Paused && agent.published_version != 0 {
-                (status_button(visitor, view, "active", t.t("Activate", "Activar")))
-            }
-            (button(visitor, &format!("/agents/{id}/duplicate"), t.t("Duplicate", "Duplicar"), &[]))
-            (danger(visitor, &format!("/agents/{id}/archive"), t.t("Archive", "Archivar"), t.t(
-                "Archive this agent? It stops taking calls and its phone numbers are unassigned. Its conversations are kept.",
-                "¿Archivar este agente? Deja de recibir llamadas y sus números quedan sin asignar. Sus conversaciones se conservan.",
-            )))
         }
         @if is_news && agent.head_version != 0 {
-            div.bar-of-actions { (publish_form(visitor, view, agent.head_version)) }
+            section {
+                h2 { (t.t("Not live yet", "Aún no está en uso")) }
+                (unpublished(visitor, view))
+                (publish_form(visitor, view, agent.head_version))
+            }
+        }
+    }
+}
+
+/// What is seldom done with an agent.
+fn upkeep(visitor: &Visitor, view: &AgentView) -> Markup {
+    let t = visitor.lang();
+    let (id, status) = (view.agent.id, view.agent.status);
+    html! {
+        section {
+            h2 { (t.t("Manage", "Administrar")) }
+            div.bar-of-actions {
+                @if status == AgentStatus::Active {
+                    (status_button(visitor, view, "paused", t.t("Pause", "Pausar")))
+                }
+                @if status == AgentStatus::Paused && view.agent.published_version != 0 {
+                    (status_button(visitor, view, "active", t.t("Activate", "Activar")))
+                }
+                (button(visitor, &format!("/agents/{id}/duplicate"), t.t("Duplicate", "Duplicar"), &[]))
+                (danger(visitor, &format!("/agents/{id}/archive"), t.t("Archive", "Archivar"), t.t(
+                    "Archive this agent? It stops taking calls and its phone numbers are unassigned. Its conversations are kept.",
+                    "¿Archivar este agente? Deja de recibir llamadas y sus números quedan sin asignar. Sus conversaciones se conservan.",
+                )))
+            }
         }
     }
 }
@@ -153,6 +178,11 @@ fn legacy(visitor: &Visitor, view: &AgentView) -> Markup {
     let of = |path: &str| member(view, path);
     let provider_id = agent.provider_agent_id.as_deref().unwrap_or_default();
     html! {
+        @if visitor.may(MemberRole::Developer) && agent.status == AgentStatus::Active {
+            div.page-actions {
+                a.button.primary href={ (crate::PATH) "/try/call?agent=" (agent.id) } { (t.t("Place a test call", "Hacer una llamada de prueba")) }
+            }
+        }
         p.lead { (t.t(
             "This agent is configured at ElevenLabs: change its prompt, model and voice there. The summary below comes from ElevenLabs and is refreshed every hour. Here you can rename it, place calls with it and use it in batch calls.",
             "Este agente se configura en ElevenLabs: cambia ahí sus instrucciones, su modelo y su voz. El resumen de abajo viene de ElevenLabs y se actualiza cada hora. Aquí puedes renombrarlo, hacer llamadas con él y usarlo en lotes.",
@@ -160,25 +190,26 @@ fn legacy(visitor: &Visitor, view: &AgentView) -> Markup {
         dl.facts {
             (list::fact(t.t("Status", "Estado"), status_badge(agent.status, t)))
             (list::fact(t.t("Platform", "Plataforma"), runtime_name(agent.runtime, t)))
-            (list::fact(t.t("ElevenLabs ID", "ID en ElevenLabs"), html! { code { (provider_id) } }))
+            (list::copied(t, "provider-id", t.t("ElevenLabs ID", "ID en ElevenLabs"), provider_id))
             (list::fact(t.t("Language", "Idioma"), &agent.language))
             (list::fact(t.t("Model", "Modelo"), or_dash(&of("llm.model"))))
             (list::fact(t.t("Voice", "Voz"), or_dash(&of("voice.voice_id"))))
             (list::fact(t.t("Updated", "Actualizado"), when(agent.updated_at)))
-            (list::fact("ID", html! { code { (agent.id) } }))
+            (list::copied(t, "id", "ID", agent.id))
         }
-        h2 { (t.t("Calls from", "Llama desde")) }
-        @if view.numbers.is_empty() {
-            p.soft { (t.t("None.", "Ninguno.")) }
-        } @else {
-            ul { @for number in &view.numbers { li { (number.phone_number) " " span.soft { (number.label) } } } }
+        section {
+            h2 { (t.t("Calls from", "Llama desde")) }
+            @if view.numbers.is_empty() { p.soft { (t.t("None.", "Ninguno.")) } }
+            @for number in &view.numbers { p { (number.phone_number) " " span.soft { (number.label) } } }
         }
         @for (path, name) in [
             ("first_message", t.t("First message", "Primer mensaje")),
             ("system_prompt", t.t("Instructions", "Instrucciones")),
         ] {
-            h2 { (name) }
-            (prose(&of(path), t.t("Not provided by ElevenLabs.", "ElevenLabs no lo indica.")))
+            section {
+                h2 { (name) }
+                (prose(&of(path), t.t("Not provided by ElevenLabs.", "ElevenLabs no lo indica.")))
+            }
         }
     }
 }
@@ -191,19 +222,18 @@ pub(super) fn name_fields(name: &str) -> Fields {
 fn rename_form(visitor: &Visitor, view: &AgentView, typed: Option<&Fields>) -> Markup {
     let t = visitor.lang();
     let agent = &view.agent;
-    if agent.status == AgentStatus::Archived {
-        return html! {};
-    }
     let stored = version::stamped(name_fields(&view.agent.name));
     let fields = typed.unwrap_or(&stored);
     html! {
-        h2 { (t.t("Rename", "Renombrar")) }
-        (form(visitor, &format!("/agents/{}/name", agent.id), &html! {
-            (version::hidden(fields))
-            (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required()
-                .hint(t.t("Up to 120 characters.", "Hasta 120 caracteres.")))
-            button type="submit" { (t.t("Rename", "Renombrar")) }
-        }))
+        section {
+            h2 { (t.t("Rename", "Renombrar")) }
+            (form(visitor, &format!("/agents/{}/name", agent.id), &html! {
+                (version::hidden(fields))
+                (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required()
+                    .hint(t.t("Up to 120 characters.", "Hasta 120 caracteres.")))
+                button type="submit" { (t.t("Rename", "Renombrar")) }
+            }))
+        }
     }
 }
 

@@ -172,22 +172,27 @@ fn draw_version(
             }
         }
         @if visitor.may(MemberRole::Developer) {
-            div.bar-of-actions {
-                @if !shown.is_published {
-                    (publish_form(visitor, view, number))
-                }
-                @if number != head {
+            @if number != head {
+                div.page-actions {
                     (form(visitor, &format!("/agents/{id}/versions/{number}/restore"), &html! {
                         input type="hidden" name="expected_version" value=(head);
                         button type="submit" { (t.t("Restore this version", "Restaurar esta versión")) }
                     }))
                 }
             }
+            @if !shown.is_published {
+                section {
+                    h2 { (t.t("Not live", "Sin uso")) }
+                    (publish_form(visitor, view, number))
+                }
+            }
         }
         @for name in TEXTS {
             @if let Some(text) = config.get(name).map(plain).filter(|text| !text.is_empty()) {
-                h2 { (text_name(t, name)) }
-                pre.prose dir="auto" { (text) }
+                section {
+                    h2 { (text_name(t, name)) }
+                    pre.prose dir="auto" { (text) }
+                }
             }
         }
         h2 { (t.t("Configuration", "Configuración")) }

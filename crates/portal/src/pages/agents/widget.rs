@@ -11,6 +11,7 @@ use crate::fields::Fields;
 use crate::lang::text;
 use crate::parts::form::{Input, check, form, refusal};
 use crate::parts::list;
+use crate::parts::sample;
 use crate::parts::version;
 use crate::parts::words::yes;
 use crate::trouble::Answer;
@@ -122,8 +123,7 @@ fn code(visitor: &Visitor, view: &AgentView, enabled: bool) -> Markup {
             "Paste this line before the closing body tag on every page of an allowed origin:",
             "Pega esta línea antes de la etiqueta de cierre de body en cada página de un origen permitido:",
         )) }
-        pre #embed tabindex="0" { (tag) }
-        p { button type="button" data-copy="embed" { (t.t("Copy", "Copiar")) } }
+        (sample::code(t, "embed", "HTML", &tag))
         @if !enabled {
             p.hint { (t.t("Nothing appears while the widget is off.", "No aparece nada mientras el widget esté desactivado.")) }
         }

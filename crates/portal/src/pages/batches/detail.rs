@@ -122,7 +122,7 @@ async fn page(visitor: &Visitor, batch: &Batch, message: Option<&str>) -> Result
             (list::fact(t.t("Started", "Comenzó"), when_if(batch.started_at)))
             (list::fact(t.t("Ended", "Terminó"), when_if(batch.ended_at)))
             (list::fact(t.t("Created", "Creado"), when(batch.created_at)))
-            (list::fact(t.t("ID", "ID"), html! { code { (batch.id) } }))
+            (list::copied(t, "id", "ID", batch.id))
         }
         (recipients)
     })
@@ -143,8 +143,7 @@ fn growing(batch: &Batch, t: Lang) -> Markup {
     html! {
         section #progress aria-label=(t.t("Progress", "Avance"))
             hx-get=[is_on.then_some(&from)] hx-trigger=[is_on.then_some("every 2s")] hx-swap="outerHTML" {
-            div { (state(batch, t)) }
-            p { (bar(batch, t)) }
+            div.state { (state(batch, t)) div { (bar(batch, t)) } }
             div.cards {
                 @for (name, number) in counts {
                     div.card { span.figure { (count(i64::from(number))) } (name) }
@@ -206,7 +205,7 @@ async fn recipients(visitor: &Visitor, batch: &Batch) -> Result<Markup> {
                     (badge(recipient_tone(row.status), recipient_name(row.status, t)))
                     @if let Some(reason) = row.failure_reason { p.hint { (failure_name(reason, t)) } }
                 })
-                .column(t.t("Attempt", "Intento"), |row| row.attempt)
+                .number(t.t("Attempt", "Intento"), |row| row.attempt)
                 .column(t.t("Call", "Llamada"), |row| html! { @match row.conversation_id {
                     Some(id) => { a href={ (PATH) "/conversations/" (id) } { (t.t("View", "Ver")) span.unseen { " " (row.to_number) } } }
                     None => { span.none { "–" } }

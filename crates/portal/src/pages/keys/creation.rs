@@ -8,7 +8,7 @@ use offhook_services::{KeyError, KeyFault, Zone};
 use super::{SECTION, keys, tables, title};
 use crate::fields::Fields;
 use crate::lang::{Lang, text};
-use crate::parts::{form, secret};
+use crate::parts::{form, sample, secret};
 use crate::trouble::{Answer, Trouble};
 use crate::visit::{Developer, Post, Visit, Visitor};
 
@@ -304,8 +304,7 @@ fn token_once(visitor: &Visitor, key: &ApiKey, token: Option<&str>) -> Markup {
             "If you lose it, revoke the key and create another.",
             "Si lo pierdes, revoca la clave y crea otra.",
         )))
-        h2 { (t.t("Try it", "Pruébala")) }
-        pre tabindex="0" { "curl " (visitor.base_url()) "/v1/me -H \"Authorization: Bearer $OFFHOOK_KEY\"" }
+        (sample::code(t, "try", t.t("Try it", "Pruébala"), &format!("curl {}/v1/me -H \"Authorization: Bearer $OFFHOOK_KEY\"", visitor.base_url())))
         div.bar-of-actions {
             a.button.primary href={ (crate::PATH) "/developers" } { (t.t("I've saved it", "Ya lo guardé")) }
             a.button href={ (crate::PATH) "/quick-start" } { (t.t("Quick start", "Inicio rápido")) }

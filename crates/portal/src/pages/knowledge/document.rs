@@ -135,7 +135,7 @@ fn facts(document: &Document, t: Lang) -> Markup {
             (list::fact(t.t("Size", "Tamaño"), size(document.size_bytes)))
             (list::fact(t.t("Passages", "Pasajes"), count(i64::from(document.chunks_count))))
             (list::fact(t.t("Added", "Agregado"), when(document.created_at)))
-            (list::fact(t.t("ID", "ID"), html! { code { (document.id) } }))
+            (list::copied(t, "id", "ID", document.id))
         }
     }
 }
@@ -204,15 +204,20 @@ fn changes(
         );
     }
     html! {
-        h2 { (t.t("Edit", "Editar")) }
-        (form::form(visitor, &path, &html! {
-            (version::hidden(fields))
-            (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
-            (folder_choice(folders, fields.text("folder_id"), t))
-            button.primary type="submit" { (t.t("Save", "Guardar")) }
-        }))
-        h2 { (t.t("Delete", "Eliminar")) }
-        (form::danger(visitor, &format!("{path}/delete"), t.t("Delete document", "Eliminar documento"), &question))
+        section {
+            h2 { (t.t("Edit", "Editar")) }
+            (form::form(visitor, &path, &html! {
+                (version::hidden(fields))
+                (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
+                (folder_choice(folders, fields.text("folder_id"), t))
+                button.primary type="submit" { (t.t("Save", "Guardar")) }
+            }))
+        }
+        section {
+            h2 { (t.t("Delete", "Eliminar")) }
+            p { (t.t("Agents can no longer look anything up in it.", "Los agentes ya no podrán consultarlo.")) }
+            (form::danger(visitor, &format!("{path}/delete"), t.t("Delete document", "Eliminar documento"), &question))
+        }
     }
 }
 

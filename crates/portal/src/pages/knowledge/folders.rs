@@ -73,15 +73,17 @@ async fn list_page(visitor: &Visitor, fields: &Fields, message: Option<&str>) ->
         } @else {
             (Table::of(list_title(visitor), &folders)
                 .column(t.t("Name", "Nombre"), |folder| html! { a href={ (PATH) "/knowledge/folders/" (folder.id) } { (folder.name) } })
-                .column(t.t("Documents", "Documentos"), |folder| count(i64::from(folder.documents_count)))
+                .number(t.t("Documents", "Documentos"), |folder| count(i64::from(folder.documents_count)))
                 .column(t.t("Created", "Creada"), |folder| when(folder.created_at)))
         }
         @if visitor.may(MemberRole::Developer) {
-            h2 { (t.t("New folder", "Nueva carpeta")) }
-            (form::form(visitor, "/knowledge/folders", &html! {
-                (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
-                button.primary type="submit" { (t.t("Create folder", "Crear carpeta")) }
-            }))
+            section {
+                h2 { (t.t("New folder", "Nueva carpeta")) }
+                (form::form(visitor, "/knowledge/folders", &html! {
+                    (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
+                    button.primary type="submit" { (t.t("Create folder", "Crear carpeta")) }
+                }))
+            }
         }
     })
 }
@@ -139,20 +141,25 @@ fn page(visitor: &Visitor, folder: &Folder, fields: &Fields, message: Option<&st
         dl.facts {
             (list::fact(t.t("Documents", "Documentos"), html! { a href={ (PATH) "/knowledge?folder=" (folder.id) } { (count(i64::from(folder.documents_count))) } }))
             (list::fact(t.t("Created", "Creada"), when(folder.created_at)))
-            (list::fact(t.t("ID", "ID"), html! { code { (folder.id) } }))
+            (list::copied(t, "id", "ID", folder.id))
         }
         @if visitor.may(MemberRole::Developer) {
-            h2 { (t.t("Rename", "Renombrar")) }
-            (form::form(visitor, &path, &html! {
-                (version::hidden(fields))
-                (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
-                button.primary type="submit" { (t.t("Save", "Guardar")) }
-            }))
-            h2 { (t.t("Delete", "Eliminar")) }
-            (form::danger(visitor, &format!("{path}/delete"), t.t("Delete folder", "Eliminar carpeta"), t.t(
-                "Delete this folder? Its documents are kept, without a folder.",
-                "¿Eliminar esta carpeta? Sus documentos se conservan, sin carpeta.",
-            )))
+            section {
+                h2 { (t.t("Rename", "Renombrar")) }
+                (form::form(visitor, &path, &html! {
+                    (version::hidden(fields))
+                    (Input::text("name", t.t("Name", "Nombre")).value(fields.text("name")).required())
+                    button.primary type="submit" { (t.t("Save", "Guardar")) }
+                }))
+            }
+            section {
+                h2 { (t.t("Delete", "Eliminar")) }
+                p { (t.t("Its documents are kept, without a folder.", "Sus documentos se conservan, sin carpeta.")) }
+                (form::danger(visitor, &format!("{path}/delete"), t.t("Delete folder", "Eliminar carpeta"), t.t(
+                    "Delete this folder? Its documents are kept, without a folder.",
+                    "¿Eliminar esta carpeta? Sus documentos se conservan, sin carpeta.",
+                )))
+            }
         }
     }
 }

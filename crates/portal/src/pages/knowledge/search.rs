@@ -45,7 +45,13 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
                 .chosen(most))
             button.primary type="submit" { (t.t("Search", "Buscar")) }
         }
-        @if let Some(hits) = &hits { (results(hits, t)) }
+        @match &hits {
+            Some(hits) => (results(hits, t)),
+            None => (list::empty(t.t("Ask a question", "Haz una pregunta"), t.t(
+                "You see the passages, each with its document and how well it matches.",
+                "Verás los pasajes, cada uno con su documento y qué tan bien coincide.",
+            ), None)),
+        }
     };
     Ok(match message {
         None => visit.page(Section::Knowledge, title, &body),

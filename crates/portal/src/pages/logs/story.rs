@@ -13,7 +13,7 @@ use crate::lang::Lang;
 use crate::pages::conversations::wording;
 use crate::pages::webhooks::delivery_tone;
 use crate::parts::list::{self, Table};
-use crate::parts::words::{badge, when, when_if};
+use crate::parts::words::{badge, when, when_exactly, when_if};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor, first};
@@ -54,8 +54,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
         });
     }
     let body = html! {
-        @for line in &lines { (story(line, &keys, t)) }
-        p { a href={ (PATH) "/logs" } { (t.t("All requests", "Todas las solicitudes")) } }
+        @for (place, line) in lines.iter().enumerate() { (story(place, line, &keys, t)) }
     };
     let title = t.t("Request", "Solicitud");
     Ok(visit.page(Section::Logs, title, &body))
@@ -83,7 +82,7 @@ async fn conversation_of(
     Ok(Some((view, sent)))
 }
 
-fn story(line: &Line, keys: &[ApiKey], t: Lang) -> Markup {
+fn story(place: usize, line: &Line, keys: &[ApiKey], t: Lang) -> Markup {
     let entry = &line.entry;
     let key = keys.iter().find(|key| key.id == entry.key_id);
     let why = entry.error.as_deref().and_then(|code| reason(code, t));
@@ -91,19 +90,24 @@ fn story(line: &Line, keys: &[ApiKey], t: Lang) -> Markup {
         h2 { code { (entry.method) " " (entry.path) } }
         dl.facts {
             (list::fact(t.t("Status", "Estado"), answer(entry)))
-            (list::fact(t.t("When", "Cuándo"), when(entry.created_at)))
+            (list::fact(t.t("When", "Cuándo"), when_exactly(entry.created_at)))
             (list::fact(t.t("Duration", "Duración"), html! { (entry.duration_ms) " ms" }))
             (list::fact(t.t("Key", "Clave"), html! {
                 @if let Some(key) = key { (key.name) " " }
                 code { (entry.key_prefix) }
             }))
             (list::fact(t.t("IP address", "Dirección IP"), &entry.ip))
-            (list::fact(t.t("Request ID", "ID de solicitud"), html! { code { (entry.request_id) } }))
+            (list::copied(t, &place.to_string(), t.t("Request ID", "ID de solicitud"), entry.request_id))
         }
-        @if let Some(fault) = &line.fault { (told(fault, t)) }
-        @if let Some(why) = why { p { (why) } }
-        h3 { (t.t("Related", "Relacionado")) }
+        @if line.fault.is_some() || why.is_some() {
+            section {
+                h2 { (t.t("Error message", "Mensaje de error")) }
+                @if let Some(fault) = &line.fault { (told(fault, t)) }
+                @if let Some(why) = why { p { (why) } }
+            }
+        }
         @if let Some((view, sent)) = &line.conversation {
+            h3 { (t.t("Related", "Relacionado")) }
             (conversation(view, t))
             (deliveries(sent, t))
         } @else { (thing(entry, t)) }
@@ -113,7 +117,6 @@ fn story(line: &Line, keys: &[ApiKey], t: Lang) -> Markup {
 /// The message of an error response, and the shape of its request's body.
 fn told(fault: &LogFault, t: Lang) -> Markup {
     html! {
-        h3 { (t.t("Error message", "Mensaje de error")) }
         // The API speaks English.
         p.failure { code lang="en" { (fault.message) } }
         @if fault.message.contains('…') {
@@ -134,11 +137,12 @@ fn told(fault: &LogFault, t: Lang) -> Markup {
 /// What a request created or was about, if that is not a conversation of the account.
 fn thing(entry: &LogEntry, t: Lang) -> Markup {
     let Some(Resource { kind, id }) = entry.about() else {
-        return html! { p.soft { (t.t("None.", "Nada.")) } };
+        return html! {};
     };
     let (name, path) = named(kind, t);
     let is_gone = entry.method == "DELETE" && entry.status < 300;
     html! {
+        h3 { (t.t("Related", "Relacionado")) }
         dl.facts {
             (list::fact(name, html! {
                 @match path.filter(|_| !is_gone) {

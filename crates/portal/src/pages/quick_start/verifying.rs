@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::{SECTION, code};
+use super::SECTION;
+use crate::parts::sample::{code, programs};
 use crate::trouble::Answer;
 use crate::visit::{Viewer, Visit, Visitor};
 
@@ -36,10 +37,7 @@ pub(super) async fn receivers(visit: Visit<Viewer>) -> Answer {
             "Give them the X-Service-Signature header, the raw body before any parsing, and the endpoint’s secret. Respond with 400 if the check fails.",
             "Dales el encabezado X-Service-Signature, el cuerpo sin procesar y el secreto del punto de conexión. Responde 400 si la verificación falla.",
         )) }
-        @for (language, name, text) in PROGRAMS {
-            h3 { (language) }
-            (code(&visit, name, language, text.trim_end()))
-        }
+        (programs(t, &PROGRAMS))
         (receiving(&visit))
     };
     let title = t.t("Receive webhooks", "Recibir webhooks");
@@ -50,7 +48,7 @@ fn steps(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
     html! {
         h2 { (t.t("The signature", "La firma")) }
-        (code(visitor, "header", "X-Service-Signature", "t=1777573931,v1=f37c699d…"))
+        (code(t, "header", "X-Service-Signature", "t=1777573931,v1=f37c699d…"))
         ol {
             li { (t.t("t is the time of this attempt in Unix seconds. Reject it if it is more than 300 seconds from your clock.", "t es la hora de este intento en segundos Unix. Rechaza una que difiera más de 300 segundos de tu reloj.")) }
             li { (t.t("Compute HMAC-SHA256 over t, a period and the raw body. The key is the whole secret as text, including whsec_.", "Calcula HMAC-SHA256 sobre t, un punto y el cuerpo sin procesar. La clave es el secreto completo como texto, con whsec_.")) }

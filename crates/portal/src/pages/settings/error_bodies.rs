@@ -25,7 +25,7 @@ pub(super) async fn form_of(visitor: &Visitor) -> Result<Markup> {
                 "For 4xx and 5xx responses, the request's page shows the body with each value replaced by its type and length, up to 2 KiB. Values are never kept.",
                 "En respuestas 4xx y 5xx, la página de la solicitud muestra el cuerpo con cada valor reemplazado por su tipo y longitud, hasta 2 KiB. Los valores nunca se conservan.",
             )) }
-            button type="submit" { (t.t("Save", "Guardar")) }
+            button.primary type="submit" { (t.t("Save", "Guardar")) }
         },
     ))
 }

@@ -114,8 +114,8 @@ async fn draw(visitor: &Visitor, typed: Option<&Fields>, message: Option<&str>) 
             "Los miembros inician sesión en tu proveedor de identidad (OpenID Connect). Se reconocen por su correo verificado, y solo se abre esta cuenta.",
         )) }
         dl.facts {
-            (list::fact(t.t("Redirect URL for the provider", "URL de redirección para el proveedor"), html! { code { (callback(&base, account)) } }))
-            (list::fact(t.t("Sign-in link for your team", "Enlace de acceso para tu equipo"), html! { code { (link(&base, account)) } }))
+            (list::copied(t, "callback", t.t("Redirect URL for the provider", "URL de redirección para el proveedor"), callback(&base, account)))
+            (list::copied(t, "link", t.t("Sign-in link for your team", "Enlace de acceso para tu equipo"), link(&base, account)))
         }
         (form::refusal(message))
         @if is_owner {

@@ -37,7 +37,7 @@ pub(super) fn form_of(visitor: &Visitor, refused: Option<&Fields>) -> Markup {
                     "Las horas y los días del portal están en esta zona, para todos los miembros. La facturación y la API usan UTC.",
                 )) }
             }
-            button type="submit" { (t.t("Save", "Guardar")) }
+            button.primary type="submit" { (t.t("Save", "Guardar")) }
         }))
     }
 }

@@ -139,7 +139,7 @@ pub(super) fn table(
             .column(t.t("Status", "Estado"), |delivery| wording::state_badge(visitor, delivery.state))
             .number(t.t("Attempts", "Intentos"), |delivery| delivery.attempts_count)
             .column(t.t("Next attempt", "Próximo intento"), |delivery| words::when_if(delivery.next_attempt_at))
-            .column(t.t("Occurred", "Ocurrió"), |delivery| words::when(delivery.created_at))
+            .column(t.t("Occurred", "Ocurrió"), |delivery| words::when_exactly(delivery.created_at))
             .column_if(!endpoints.is_empty(), t.t("Endpoint", "Punto de conexión"), |delivery| html! {
                 @match address(delivery) {
                     Some(endpoint) => a.url href={ (crate::PATH) "/webhooks/" (endpoint.id) } { (endpoint.url) },

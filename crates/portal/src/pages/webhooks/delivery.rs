@@ -13,7 +13,7 @@ use super::{SECTION, wording};
 use crate::PATH;
 use crate::lang::text;
 use crate::pages::agents::document::pretty;
-use crate::parts::{form, list, words};
+use crate::parts::{form, list, sample, words};
 use crate::trouble::{Answer, Result};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
@@ -40,17 +40,21 @@ async fn draw(visitor: &Visitor, message: Option<&str>) -> Result<Markup> {
         .find(|view| view.endpoint.id == story.delivery.endpoint_id);
     Ok(html! {
         (form::refusal(message))
-        (progress_part(visitor, &story))
-        h2 { (t.t("Sent to", "Enviado a")) }
-        p {
+        p.lead {
+            (t.t("Sent to ", "Enviado a "))
             @match endpoint {
                 Some(view) => a.url href={ (PATH) "/webhooks/" (view.endpoint.id) } { (view.endpoint.url) },
-                None => span.none { (t.t("a deleted endpoint", "un punto de conexión eliminado")) },
+                None => (t.t("a deleted endpoint", "un punto de conexión eliminado")),
             }
         }
-        h2 { (t.t("Payload", "Contenido")) }
-        (payload(visitor, &story))
-        @if visitor.may(MemberRole::Developer) && story.payload.is_some() { (again(visitor, &story, endpoint)) }
+        div.split {
+            (progress_part(visitor, &story))
+            div {
+                h2 { (t.t("Payload", "Contenido")) }
+                (payload(visitor, &story))
+                @if visitor.may(MemberRole::Developer) && story.payload.is_some() { (again(visitor, &story, endpoint)) }
+            }
+        }
     })
 }
 
@@ -125,7 +129,7 @@ fn facts(visitor: &Visitor, delivery: &Delivery) -> Markup {
     html! {
         dl.facts {
             (list::fact(t.t("Event type", "Tipo de evento"), html! { code { (delivery.kind) } }))
-            (list::fact(t.t("Event ID", "ID del evento"), html! { code { (delivery.event_id) } }))
+            (list::copied(t, "event", t.t("Event ID", "ID del evento"), delivery.event_id))
             (list::fact(t.t("Occurred", "Ocurrió"), words::when(delivery.created_at)))
             (list::fact(t.t("Scheduled attempts", "Intentos programados"), text!(t, "{} of 4", "{} de 4", delivery.attempts_count)))
             (list::fact(t.t("Next attempt", "Próximo intento"), words::when_if(delivery.next_attempt_at)))
@@ -160,7 +164,7 @@ fn attempt_card(visitor: &Visitor, delivery: &Delivery, attempt: &Attempt) -> Ma
         section.attempt {
             h3 { (name) " " (wording::attempt_badge(visitor, attempt)) }
             dl.facts {
-                (list::fact(t.t("Started", "Inició"), words::when(attempt.at)))
+                (list::fact(t.t("Started", "Inició"), words::when_exactly(attempt.at)))
                 (list::fact(t.t("HTTP status", "Estado HTTP"), attempt.status_code.map_or_else(dash, |status| html! { (status) })))
                 (list::fact(t.t("Duration", "Duración"), attempt.duration_ms.map_or_else(dash, |ms| html! { (ms) " ms" })))
             }
@@ -213,15 +217,14 @@ fn payload(visitor: &Visitor, story: &DeliveryStory) -> Markup {
         };
     };
     html! {
-        @if let Ok(json) = Json::parse(bytes) { pre.wrapped tabindex="0" { (pretty(&json)) } }
+        @if let Ok(json) = Json::parse(bytes) { (sample::code(t, "pretty", "JSON", &pretty(&json))) }
         details {
             summary { (t.t(
                 "Exactly as it is sent and signed",
                 "Exactamente como se envía y se firma",
             )) }
-            pre.wrapped #payload tabindex="0" { (String::from_utf8_lossy(bytes)) }
+            (sample::code(t, "payload", t.t("Body", "Cuerpo"), &String::from_utf8_lossy(bytes)))
         }
-        p { button type="button" data-copy="payload" { (t.t("Copy", "Copiar")) } }
     }
 }
 

@@ -173,32 +173,42 @@ fn workshop(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let t = visitor.lang();
     html! {
         @if looked.has(Form::Test) {
-            h2 { (t.t("Send test event", "Enviar evento de prueba")) }
-            (test_form(visitor, looked))
+            section {
+                h2 { (t.t("Send test event", "Enviar evento de prueba")) }
+                (test_form(visitor, looked))
+            }
         }
-        h2 { (t.t("URL", "URL")) }
-        (address_form(visitor, looked))
-        (status_form(visitor, looked))
-        h2 { (t.t("Secret", "Secreto")) }
-        (rotate_form(visitor, looked))
+        section {
+            h2 { (t.t("URL", "URL")) }
+            (address_form(visitor, looked))
+        }
+        section {
+            h2 { (t.t("Secret", "Secreto")) }
+            (rotate_form(visitor, looked))
+        }
         @if looked.has(Form::Recover) {
-            h2 { (t.t("Recover missed deliveries", "Recuperar entregas perdidas")) }
-            (recover_form(visitor, looked))
+            section {
+                h2 { (t.t("Recover missed deliveries", "Recuperar entregas perdidas")) }
+                (recover_form(visitor, looked))
+            }
         }
-        h2 { (t.t("Delete", "Eliminar")) }
-        p { (t.t(
-            "Nothing more is sent to it, and pending deliveries are canceled. Its history is kept for 30 days.",
-            "No se le envía nada más y las entregas pendientes se cancelan. Su historial se conserva 30 días.",
-        )) }
-        (form::danger(
-            visitor,
-            &looked.path("/delete"),
-            t.t("Delete endpoint", "Eliminar punto de conexión"),
-            t.t(
-                "Delete this endpoint? Events that occur from now on are not sent to it.",
-                "¿Eliminar este punto de conexión? Los eventos que ocurran a partir de ahora no se le enviarán.",
-            ),
-        ))
+        section { (status_form(visitor, looked)) }
+        section {
+            h2 { (t.t("Delete", "Eliminar")) }
+            p { (t.t(
+                "Nothing more is sent to it, and pending deliveries are canceled. Its history is kept for 30 days.",
+                "No se le envía nada más y las entregas pendientes se cancelan. Su historial se conserva 30 días.",
+            )) }
+            (form::danger(
+                visitor,
+                &looked.path("/delete"),
+                t.t("Delete endpoint", "Eliminar punto de conexión"),
+                t.t(
+                    "Delete this endpoint? Events that occur from now on are not sent to it.",
+                    "¿Eliminar este punto de conexión? Los eventos que ocurran a partir de ahora no se le enviarán.",
+                ),
+            ))
+        }
     }
 }
 
@@ -225,7 +235,7 @@ fn status_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let path = looked.path("/status");
     match looked.view.endpoint.status {
         EndpointStatus::Enabled => html! {
-            h3 { (t.t("Disable", "Deshabilitar")) }
+            h2 { (t.t("Disable", "Deshabilitar")) }
             p { (t.t(
                 "A disabled endpoint receives nothing, and events that occur meanwhile are not kept for it. Pending deliveries are canceled.",
                 "Un punto de conexión deshabilitado no recibe nada, y los eventos que ocurran mientras tanto no se guardan para él. Las entregas pendientes se cancelan.",
@@ -239,7 +249,7 @@ fn status_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
             }))
         },
         EndpointStatus::Disabled => html! {
-            h3 { (t.t("Enable", "Habilitar")) }
+            h2 { (t.t("Enable", "Habilitar")) }
             (form::button(visitor, &path, t.t("Enable", "Habilitar"), &[("status", "enabled")]))
         },
     }

@@ -36,9 +36,11 @@ pub(super) async fn catalog(visit: Visit<Viewer>) -> Answer {
             .as_ref()
             .map_or_else(|_| String::new(), pretty);
         html! {
-            h2 { code { (kind) } }
-            p { (meaning(kind, t)) }
-            pre.wrapped tabindex="0" aria-label={ (t.t("Example of ", "Ejemplo de ")) (kind) } { (body) }
+            section {
+                h2 { code { (kind) } }
+                p { (meaning(kind, t)) }
+                pre.wrapped tabindex="0" aria-label={ (t.t("Example of ", "Ejemplo de ")) (kind) } { (body) }
+            }
         }
     };
     let headers = [

@@ -112,7 +112,7 @@ both! {
         browser.fill(("Credits per day", "Créditos por día"), "50").await;
         browser.click(("Save", "Guardar")).await;
         browser.sees(("The widget is on.", "El widget está activado.")).await;
-        let code = browser.text_of("#embed").await;
+        let code = browser.text_of("#sample-embed").await;
         assert!(code.contains(&agent) && code.contains("/widget/v1/offhook.js"), "{code}");
         browser.no_violations().await;
         let door = stage.server.client().get(&format!("/widget/v1/agents/{agent}"));
