@@ -326,6 +326,7 @@ tables! {
         duration_ms -> Nullable<Integer>,
         interrupted -> Nullable<Bool>,
         latency -> Nullable<Text>,
+        source -> Nullable<Text>,
     }
 
     idempotency_keys (account_id, operation, idempotency_key) {

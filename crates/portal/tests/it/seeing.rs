@@ -73,6 +73,7 @@ async fn a_conversation_is_seen_step_by_step_and_taken_along() {
         "<strong>Ended</strong>",
         "<strong>Settled</strong>",
         "scripted / scripted",
+        "<div class=\"made-by\"><code>scripted</code> · tokens: ",
         "Copy link",
     ]);
     // Another call like it begins with the same form.

@@ -185,6 +185,8 @@ pub struct Moment {
     pub interrupted: Option<bool>,
     /// How long the customer waited for it, step by step: a JSON object.
     pub latency: Option<String>,
+    /// How a model came to it: a JSON object.
+    pub source: Option<String>,
 }
 
 /// A turn to store.
@@ -201,6 +203,8 @@ pub struct NewTurn {
     pub interrupted: bool,
     /// How long the customer waited for it, step by step: a JSON object.
     pub latency: Option<String>,
+    /// How a model came to it: a JSON object.
+    pub source: Option<String>,
     /// Its number in the conversation, if the writer counts turns. A writer that lost the answer retries, and the
     /// number keeps the turn from being stored twice.
     pub seq: Option<i32>,
@@ -216,6 +220,7 @@ impl NewTurn {
             duration_ms: 0,
             interrupted: false,
             latency: None,
+            source: None,
             seq: None,
         }
     }

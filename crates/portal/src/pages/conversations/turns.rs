@@ -47,6 +47,7 @@ impl Turns {
                     }
                 }
                 (waited(turn, self.lang))
+                (made_by(turn, self.lang))
                 @if role == "tool" { (tool(text, self.lang)) } @else { p.said dir="auto" { (text) } }
             }
         }
@@ -138,6 +139,46 @@ fn waited(turn: &Moment, lang: Lang) -> Markup {
     }
 }
 
+/// The model that answered, its tokens and the passages before it; nothing if no model wrote the turn.
+fn made_by(turn: &Moment, lang: Lang) -> Markup {
+    let source = turn.source.as_deref();
+    let source = source.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let Some(source) = source else {
+        return html! {};
+    };
+    let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
+    let tokens = source["tokens_in"]
+        .as_i64()
+        .zip(source["tokens_out"].as_i64());
+    let found = source["passages"].as_array();
+    let found = found.into_iter().flatten();
+    let found = found.map(|passage| (text(passage, "document"), text(passage, "excerpt")));
+    let found: Vec<_> = found.collect();
+    let found: Vec<_> = found
+        .iter()
+        .map(|(document, text)| (&**document, &**text))
+        .collect();
+    html! {
+        div.made-by {
+            code { (text(&source, "model")) }
+            @if let Some((sent, written)) = tokens.map(|(sent, written)| (words::count(sent), words::count(written))) {
+                " · " (text!(lang, "tokens: {sent} in, {written} out", "tokens: {sent} de entrada, {written} de salida"))
+            }
+            @if !found.is_empty() { (passages(&found, lang)) }
+        }
+    }
+}
+
+/// Passages that a reply is based on, each with its document's name.
+pub(crate) fn passages(found: &[(&str, &str)], lang: Lang) -> Markup {
+    html! {
+        details {
+            summary { (lang.t("Passages used", "Pasajes usados")) ": " (found.len()) }
+            @for (document, text) in found { p.hint { strong { (document) } } blockquote dir="auto" { (text) } }
+        }
+    }
+}
+
 /// A tool's arguments and result. Text of another form is shown as it is.
 pub(crate) fn tool(text: &str, lang: Lang) -> Markup {
     let Some((name, arguments, answer)) = taken_apart(text) else {
@@ -192,6 +233,7 @@ mod tests {
             duration_ms: Some(900),
             interrupted: Some(true),
             latency: Some(r#"{"first_byte_ms":300,"first_frame_ms":412}"#.to_owned()),
+            source: None,
         }
     }
 
