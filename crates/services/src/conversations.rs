@@ -1,6 +1,7 @@
 //! Reads conversations within the plan's retention window.
 
 mod begin;
+mod cost;
 mod credits;
 mod notes;
 mod search;
@@ -20,9 +21,10 @@ use tokio::time::Instant;
 
 use crate::recordings::Recordings;
 use crate::signals::{FOLLOW_AGAIN_AFTER, Signal};
-use crate::{Caller, Context, Live, Page, PageRequest, Recording, Result, UseCaseError};
+use crate::{Caller, Context, Live, Page, PageRequest, Providers, Recording, Result, UseCaseError};
 
 pub(crate) use begin::{Lines, STOPPING, Slot, begin_text, check_serves, check_status, serving};
+pub use cost::Cost;
 pub(crate) use credits::reserve_more;
 pub use search::{EndReason, Found, Search};
 
@@ -45,6 +47,7 @@ pub struct Conversations {
     pub(crate) ctx: Arc<Context>,
     pub(crate) live: Arc<Live>,
     pub(crate) recordings: Arc<Recordings>,
+    pub(crate) providers: Arc<Providers>,
 }
 
 #[boxed]

@@ -2,6 +2,7 @@
 
 mod about;
 mod analysis;
+mod cost;
 mod detail;
 mod export;
 mod file;

@@ -1,4 +1,4 @@
-//! What a conversation's answers were made of.
+//! What a conversation's answers were made of, and what they cost.
 
 use offhook_domain::{AgentId, Json, MemberRole};
 
@@ -28,13 +28,14 @@ async fn agent(world: &World, documents: &[&str]) -> String {
     id.to_string()
 }
 
-/// A chat in which the customer has asked this; the path of its page.
-async fn asked(browser: &Browser, agent: &str, text: &str) -> String {
+/// A chat in which the customer has asked this; the paths of the chat and of its page.
+async fn asked(browser: &Browser, agent: &str, text: &str) -> (String, String) {
     let chat = browser.post("/try/chat", &[("agent", agent)]).await.leads();
     let message = [("message_id", "a"), ("after", "0"), ("text", text)];
     let say = format!("{chat}/messages");
     browser.post(&say, &message).await.leads();
-    chat.replace("/try/chat/", "/conversations/")
+    let path = chat.replace("/try/chat/", "/conversations/");
+    (chat, path)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,7 +52,7 @@ async fn an_answer_shows_its_model_tokens_and_passages_in_the_portal_alone() {
     world.until(&developer, &document, "Ready").await;
     let id = document.rsplit('/').next().unwrap_or_default();
     let agent = agent(&world, &[id]).await;
-    let path = asked(&developer, &agent, "When do you open?").await;
+    let (_, path) = asked(&developer, &agent, "When do you open?").await;
 
     let page = developer.get(&path).await.assert(200);
     let page = page.shows(&[
@@ -102,4 +103,37 @@ async fn an_answer_shows_its_model_tokens_and_passages_in_the_portal_alone() {
             assert!(!answer.body.contains(word), "{word}: {}", answer.body);
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cost_is_shown_part_by_part_with_what_is_not_charged() {
+    let world = World::start_priced(1_200).await;
+    let developer = world.browser(MemberRole::Developer).await;
+    let agent = agent(&world, &[]).await;
+    let silent = developer
+        .post("/try/chat", &[("agent", &agent)])
+        .await
+        .leads();
+    let (chat, path) = asked(&developer, &agent, "When do you open?").await;
+    developer
+        .sees(&path, &["Split into its parts when the conversation ends."])
+        .await;
+    for chat in [&chat, &silent] {
+        developer.post(&format!("{chat}/end"), &[]).await.leads();
+    }
+    // A quarter of a minute.
+    let page = world.until(&developer, &path, "Charged</td>").await;
+    page.shows(&[
+        "Language model",
+        "<code>scripted / scripted</code> · 1.200 per minute",
+        ">0.300</td>",
+        "Rounding",
+        ">0.700</td>",
+        "For 0:15: 15 seconds for each answer",
+        "Not charged",
+        "It was written, without a phone line.",
+    ]);
+    let silent = silent.replace("/try/chat/", "/conversations/");
+    let nothing = "Nothing was charged: the agent answered no message.";
+    world.until(&developer, &silent, nothing).await;
 }

@@ -7,7 +7,7 @@ use offhook_services::{Refusal, SoFar, UseCaseError};
 
 use super::stretch::{Place, Stretch};
 use super::turns::Turns;
-use super::{about, analysis, notes, player, sent, timeline, wording};
+use super::{about, analysis, cost, notes, player, sent, timeline, wording};
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
@@ -86,6 +86,7 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup> {
     let conversations = visitor.services().conversations();
     let so_far = conversations.so_far(conversation).await?;
     let facts = about::facts(visitor, &story.view, &so_far).await?;
+    let cost = cost::of(visitor, conversation, &so_far).await?;
     let timeline = timeline::of(visitor, conversation).await?;
     let drawn = turns(conversation, lang);
     Ok(html! {
@@ -115,6 +116,7 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup> {
                 h2 { (lang.t("Timeline", "Cronología")) }
                 div #timeline { (timeline) }
                 (facts)
+                (cost)
                 (messages)
                 (variables)
                 (deliveries)
