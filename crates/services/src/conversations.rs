@@ -5,6 +5,7 @@ mod cost;
 mod credits;
 mod notes;
 mod search;
+mod tags;
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub(crate) use begin::{Lines, STOPPING, Slot, begin_text, check_serves, check_st
 pub use cost::Cost;
 pub(crate) use credits::reserve_more;
 pub use search::{EndReason, Found, Search};
+pub use tags::tag;
 
 /// Turns returned with a conversation at most.
 const TRANSCRIPT_TURNS: i64 = 1_000;

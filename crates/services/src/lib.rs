@@ -96,7 +96,7 @@ pub use chats::{Answering, ChatEvent, ChatReply, ChatTranscript, Chats, OpenedCh
 pub use clock::{SharedClock, SystemClock};
 pub(crate) use context::Context;
 pub use context::Wakes;
-pub use conversations::{Conversations, Cost, EndReason, Found, Search, SoFar};
+pub use conversations::{Conversations, Cost, EndReason, Found, Search, SoFar, tag};
 pub use credentials::{CredentialFault, Credentials};
 pub use error::{InputError, SecretFault, UseCaseError};
 pub use health::Health;

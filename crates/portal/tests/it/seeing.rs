@@ -181,6 +181,71 @@ async fn notes_have_an_author_and_are_deleted_by_them_or_an_admin() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn tags_are_set_by_developers_and_find_conversations_again() {
+    let world = World::start().await;
+    let developer = world.browser(MemberRole::Developer).await;
+    let viewer = world.browser(MemberRole::Viewer).await;
+    let agent = agent(&world).await;
+    let tagged = place(&developer, &agent, "0a", TALKS).await;
+    let other = place(&developer, &agent, "0b", BUSY).await;
+    let tags = format!("{tagged}/tags");
+    let add = async |text: &str| {
+        developer.sends(&tags, &[("tag", text)], &tagged).await;
+        developer.get(&tagged).await
+    };
+    add(" VIP,  Call   <b>back</b> ").await.shows(&[
+        "<a href=\"/portal/conversations?tag=vip\"><bdi>vip</bdi></a>",
+        "<bdi>call &lt;b&gt;back&lt;/b&gt;</bdi>",
+        "<option value=\"vip\">",
+    ]);
+    // One that it has, one that is too long, too many, and none.
+    let many: Vec<String> = (0..19).map(|tag| format!("tag {tag}")).collect();
+    for other in ["vip", &"x".repeat(41), &many.join(","), " , "] {
+        let page = add(other).await;
+        let count = page.body.matches("class=\"tag\"").count();
+        assert_eq!(count, 2, "{other}");
+    }
+
+    // Whoever may read the conversation sees them; who may write notes sets them.
+    viewer.post(&tags, &[("tag", "no")]).await.assert(403);
+    let remove = format!("{tags}/delete");
+    viewer.post(&remove, &[("tag", "vip")]).await.assert(403);
+    let page = viewer.sees(&tagged, &["<bdi>vip</bdi>"]).await;
+    assert!(!page.body.contains("/tags\""), "{}", page.body);
+    let stranger = world.stranger().await;
+    stranger.post(&tags, &[("tag", "mine")]).await.assert(404);
+    stranger.post(&remove, &[("tag", "vip")]).await.assert(404);
+    let theirs = stranger.get("/conversations?tag=vip").await.assert(200);
+    assert!(
+        !theirs.body.contains("<option value=\"vip\">"),
+        "{}",
+        theirs.body
+    );
+
+    let row = |path: &str| format!("id=\"row-{}\"", path.trim_start_matches("/conversations/"));
+    let list = viewer
+        .sees(
+            "/conversations?tag=+Vip+",
+            &[&row(&tagged), "<bdi>vip</bdi>"],
+        )
+        .await;
+    assert!(!list.body.contains(&row(&other)), "{}", list.body);
+    list.shows(&["value=\"tag=Vip\"", "Save this view"]);
+    viewer
+        .sees("/conversations?tag=none", &["No matching conversations"])
+        .await;
+    let file = viewer.get("/conversations/file?tag=vip").await.assert(200);
+    let file = file.shows(&["summary,tags", "\"call <b>back</b>, vip\""]);
+    assert_eq!(file.body.matches("Sofia").count(), 1, "{}", file.body);
+
+    developer.sends(&remove, &[("tag", "VIP")], &tagged).await;
+    developer.post(&remove, &[("tag", "vip")]).await.assert(404);
+    viewer
+        .sees("/conversations?tag=vip", &["No matching conversations"])
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn conversations_are_found_by_outcome_words_reason_length_and_variable() {
     let world = World::start_at(SPEED, Vec::new()).await;
     let developer = world.browser(MemberRole::Developer).await;

@@ -160,6 +160,8 @@ pub struct ConversationFilter {
     pub channel: Option<Channel>,
     /// Only with this customer or dialed number.
     pub phone: Option<E164>,
+    /// Only with this tag, in lower case.
+    pub tag: Option<String>,
 }
 
 /// Who speaks in a turn, in its API form.

@@ -7,7 +7,7 @@ use offhook_services::{Refusal, SoFar, UseCaseError};
 
 use super::stretch::{Place, Stretch};
 use super::turns::Turns;
-use super::{about, analysis, cost, notes, player, sent, timeline, wording};
+use super::{about, analysis, cost, notes, player, sent, tags, timeline, wording};
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
@@ -60,7 +60,9 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let whole = whole(&visit, &story).await?;
     // Beside what is drawn again when the conversation ends: a note may be half written.
     let notes = notes::of(&visit, conversation.id).await?;
+    let tags = tags::of(&visit, conversation.id).await?;
     let body = html! {
+        (tags)
         div #conversation { (whole) }
         (notes)
         @if is_watched { (watch(conversation.id, story.message.last())) }
