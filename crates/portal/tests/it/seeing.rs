@@ -246,6 +246,52 @@ async fn tags_are_set_by_developers_and_find_conversations_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_live_call_opens_its_running_transcript() {
+    // As slow as real callees.
+    let world = World::start_at(1.0, Vec::new()).await;
+    let developer = world.browser(MemberRole::Developer).await;
+    let viewer = world.browser(MemberRole::Viewer).await;
+    let agent = agent(&world).await;
+    let path = place(&developer, &agent, "0a", TALKS).await;
+    world.dial();
+    let followed = format!(
+        "/conversations/live?call={}",
+        path.trim_start_matches("/conversations/")
+    );
+    let page = world.until(&developer, &followed, "On the line").await;
+    let polled = format!("hx-get=\"/portal{path}/turns?after=");
+    page.shows(&[
+        &format!("href=\"/portal{followed}\""),
+        &polled,
+        "&amp;live=on\"",
+        "id=\"last-latency\"",
+        "id=\"turns\"",
+        "Hang up",
+    ]);
+    let page = viewer.sees(&followed, &[&polled]).await;
+    assert!(!page.body.contains("Hang up"), "{}", page.body);
+    let part = viewer.get(&format!("{path}/turns?after=0&live=on")).await;
+    let part = part
+        .assert(200)
+        .shows(&["&amp;live=on\"", "<div id=\"state\" hx-swap-oob"]);
+    assert!(!part.body.contains("timeline"), "{}", part.body);
+    world.stranger().await.get(&followed).await.assert(404);
+    developer
+        .get("/conversations/live?call=x")
+        .await
+        .assert(404);
+
+    developer
+        .post(&format!("{path}/hang-up"), &[])
+        .await
+        .leads();
+    let page = world
+        .until(&developer, &followed, "<strong>Settled</strong>")
+        .await;
+    assert!(!page.body.contains(&polled), "{}", page.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn conversations_are_found_by_outcome_words_reason_length_and_variable() {
     let world = World::start_at(SPEED, Vec::new()).await;
     let developer = world.browser(MemberRole::Developer).await;

@@ -65,14 +65,15 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
         (tags)
         div #conversation { (whole) }
         (notes)
-        @if is_watched { (watch(conversation.id, story.message.last())) }
+        @if is_watched { (watch(conversation.id, story.message.last(), false)) }
     };
     Ok(visit.page(Section::Conversations, &title, &body))
 }
 
-/// Polls once a second for what happened after turn `after`.
-pub(super) fn watch(id: ConversationId, after: i32) -> Markup {
-    let path = format!("{PATH}/conversations/{id}/turns?after={after}");
+/// Polls once a second for what happened after turn `after`; for the page of live calls, without the facts.
+pub(super) fn watch(id: ConversationId, after: i32, is_live: bool) -> Markup {
+    let live = if is_live { "&live=on" } else { "" };
+    let path = format!("{PATH}/conversations/{id}/turns?after={after}{live}");
     html! { div #watch hx-get=(path) hx-trigger="every 1s" hx-swap="outerHTML" {} }
 }
 
@@ -90,7 +91,6 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup> {
     let facts = about::facts(visitor, &story.view, &so_far).await?;
     let cost = cost::of(visitor, conversation, &so_far).await?;
     let timeline = timeline::of(visitor, conversation).await?;
-    let drawn = turns(conversation, lang);
     Ok(html! {
         div.bar-of-actions {
             div #state { (state(conversation, &so_far, lang)) }
@@ -106,10 +106,7 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup> {
             section {
                 h2 #transcript { (lang.t("Transcript", "Transcripción")) }
                 (story.message.earlier(lang))
-                @if story.message.is_silent() { p.hint #silence { (silence(conversation, lang)) } }
-                div role="log" aria-live=[(!is_over).then_some("polite")] {
-                    ol.turns #turns { (drawn.items(&story.message.turns)) }
-                }
+                (said(story, lang))
                 (story.message.later(lang))
             }
             section {
@@ -125,6 +122,18 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup> {
             }
         }
     })
+}
+
+/// What was said, so far.
+pub(super) fn said(story: &Story, lang: Lang) -> Markup {
+    let conversation = &story.view.conversation;
+    let drawn = turns(conversation, lang);
+    html! {
+        @if story.message.is_silent() { p.hint #silence { (silence(conversation, lang)) } }
+        div role="log" aria-live=[(!conversation.state.is_terminal()).then_some("polite")] {
+            ol.turns #turns { (drawn.items(&story.message.turns)) }
+        }
+    }
 }
 
 /// How this conversation's turns are drawn: with their places in the call, playable if there is a recording.
@@ -203,7 +212,7 @@ fn again(conversation: &Conversation) -> Option<String> {
 }
 
 /// Actions on a running conversation.
-fn doings(visitor: &Visitor, conversation: &Conversation) -> Markup {
+pub(super) fn doings(visitor: &Visitor, conversation: &Conversation) -> Markup {
     let lang = visitor.lang();
     if !visitor.may(MemberRole::Developer) {
         return html! {};

@@ -88,14 +88,23 @@ pub(crate) fn who(role: &str, lang: Lang) -> &'static str {
     }
 }
 
+/// The end of each step of a spoken reply, counted from the end of the customer's speech.
+fn steps(turn: &Moment) -> Value {
+    let latency = turn.latency.as_deref();
+    let steps = latency.and_then(|text| serde_json::from_str(text).ok());
+    steps.unwrap_or_default()
+}
+
+/// How many milliseconds the customer waited for a spoken reply, if it was measured.
+pub(super) fn waited_ms(turn: &Moment) -> Option<u64> {
+    steps(turn).get("first_frame_ms").and_then(Value::as_u64)
+}
+
 /// How long the customer waited for a spoken reply, split into its steps; nothing if it was not measured.
 fn waited(turn: &Moment, lang: Lang) -> Markup {
-    let latency = turn.latency.as_deref();
-    let steps = latency.and_then(|text| serde_json::from_str::<Value>(text).ok());
-    let steps = steps.unwrap_or_default();
-    // Each is counted from the end of the customer's speech.
+    let steps = steps(turn);
     let until = |name| steps.get(name).and_then(Value::as_u64);
-    let Some(whole) = until("first_frame_ms") else {
+    let Some(whole) = waited_ms(turn) else {
         return html! {};
     };
     let parts = [

@@ -65,6 +65,29 @@ both! {
         );
     }
 
+    async fn a_live_call_is_followed_beside_the_list_and_hung_up(database: Database) {
+        needs_browser!();
+        let person = Person::on(&database);
+        // As slow as people talk.
+        let stage = Stage::with(Options::on(database).set("simulator.speed", "2")).await;
+        let agent = stage.account.agent().await;
+        let browser = stage.owner(person).await;
+        browser.open("/portal/conversations/live").await;
+        stage.account.call(&agent, TALKS).await;
+        browser.click(TALKS).await;
+        browser.arrives("/portal/conversations/live?call=").await;
+        browser.js("window.stays = true", vec![]).await;
+        browser.sees("this is Eva from the clinic").await;
+        browser.counts("#turns li.user", 1).await;
+        browser.sees(("On the line", "En línea")).await;
+        assert_eq!(browser.portraits("live-call").await, [""; 0]);
+        assert_eq!(browser.js("return window.stays", vec![]).await, json!(true), "no page was loaded");
+        browser.click(("Hang up", "Colgar")).await;
+        browser.agrees().await;
+        browser.sees(("Hang-up requested.", "Se pidió terminar la llamada.")).await;
+        browser.no_violations().await;
+    }
+
     async fn a_conversation_is_tagged_and_found_by_its_tag(database: Database) {
         let Some((stage, person)) = Stage::seen(database).await else { return };
         let agent = stage.account.agent().await;
