@@ -60,7 +60,7 @@ pub use member::MemberRole;
 pub use metadata::Metadata;
 pub use number::NumberProvider;
 pub use plan::{Plan, PlanTerms, Plans};
-pub use price::{Credits, Price};
+pub use price::{ANSWER_SECONDS, Credits, Price};
 pub use resource::{Resource, ResourceKind};
 pub use scope::{Scope, Scopes};
 pub use timestamp::{Clock, Timestamp, TimestampError};

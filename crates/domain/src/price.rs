@@ -43,7 +43,7 @@ impl Price {
 }
 
 /// The seconds of model time that one written answer is billed as.
-const ANSWER_SECONDS: i64 = 15;
+pub const ANSWER_SECONDS: i64 = 15;
 
 impl Price {
     /// Returns the cost of `answers` written answers: the price of a minute buys four, however long the customer takes

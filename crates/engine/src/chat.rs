@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::TurnRole;
 use crate::dialogue::Dialogue;
 use crate::ports::{ToolAction, ToolCall, ToolOutcome, Tools};
-use crate::reply::Piece;
+use crate::reply::{Piece, ReplySource, source_of};
 use crate::session::{ClaimLost, Turn};
 use crate::tool_use;
 
@@ -93,6 +93,7 @@ pub async fn answer(
                 }
             }
         };
+        step.source = source_of(&reply.source());
         drop(reply);
         is_begun |= !step.text.is_empty() || !step.calls.is_empty();
         let turn = step.turn(end == ChatEnd::Stopped);
@@ -125,6 +126,8 @@ struct Step {
     started_at: Timestamp,
     since: Instant,
     is_farewell: bool,
+    /// Goes with the first turn of the step.
+    source: Option<Box<ReplySource>>,
 }
 
 impl Step {
@@ -135,10 +138,11 @@ impl Step {
             started_at: clock.now(),
             since: Instant::now(),
             is_farewell: false,
+            source: None,
         }
     }
 
-    fn turn(&self, interrupted: bool) -> Option<Turn> {
+    fn turn(&mut self, interrupted: bool) -> Option<Turn> {
         let text = self.text.trim();
         (!text.is_empty()).then(|| Turn {
             role: TurnRole::Agent,
@@ -146,6 +150,7 @@ impl Step {
             started_at: self.started_at,
             duration_ms: millis(self.since),
             interrupted,
+            source: self.source.take(),
         })
     }
 
@@ -184,6 +189,7 @@ impl Step {
                 started_at,
                 duration_ms: millis(since),
                 interrupted: false,
+                source: self.source.take(),
             });
             answers.push(answer);
         }

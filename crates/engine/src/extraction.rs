@@ -145,7 +145,7 @@ async fn answer(
         match delta {
             ModelDelta::Text(more) => text.push_str(&more),
             // The request has no tools.
-            ModelDelta::Working | ModelDelta::Call(_) => {}
+            ModelDelta::Working | ModelDelta::Call(_) | ModelDelta::Used(_) => {}
             ModelDelta::Finish if text.is_empty() => {
                 return Err(ModelError::Protocol("it wrote nothing"));
             }

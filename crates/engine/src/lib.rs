@@ -37,7 +37,7 @@ pub use offhook_domain::TurnRole;
 pub use offhook_domain::config::{Routing, Voicemail};
 pub use persona::{ModelChoice, Persona};
 pub use phrases::only_text;
-pub use reply::{NoReply, Piece, Reply, quote};
+pub use reply::{NoReply, Piece, Reply, ReplySource, quote};
 pub use runner::run;
 pub use session::{CallSink, ClaimLost, Session, SessionEnd, Turn};
 pub use summary::{SUMMARY_MAX_BYTES, summarize};

@@ -150,8 +150,19 @@ pub enum ModelDelta {
     Working,
     /// A complete tool call. Calls come after the text, in the model's order.
     Call(ToolCall),
+    /// What the answer used, where the service says so.
+    Used(Tokens),
     /// The output is complete.
     Finish,
+}
+
+/// Tokens of one answer, as the model's service counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tokens {
+    /// Of everything that was sent to the model.
+    pub input: u32,
+    /// Of what it wrote.
+    pub output: u32,
 }
 
 /// Why a model failed. It contains the kind of failure, never the upstream's own words.

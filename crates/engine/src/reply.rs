@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::Routing;
@@ -13,7 +14,7 @@ use crate::latencies::Latencies;
 use crate::persona::ModelChoice;
 use crate::ports::{
     Endpoint, Knowledge, Message, ModelDelta, ModelError, ModelRequest, Models, Passage, Purpose,
-    Role, ToolCall, ToolDefinition,
+    Role, Tokens, ToolCall, ToolDefinition,
 };
 use crate::segments::Segments;
 
@@ -40,6 +41,28 @@ pub enum Piece {
     Calls(Vec<ToolCall>),
 }
 
+/// How a reply came about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReplySource {
+    /// The provider of the model that answered.
+    pub provider: String,
+    /// The model that answered.
+    pub model: String,
+    /// `None` if its service does not count them, or the reply was cut off.
+    pub tokens: Option<Tokens>,
+    /// The passages that it was shown.
+    pub passages: Vec<Passage>,
+}
+
+/// The source of a reply that may still be written, or be dropped.
+pub(crate) type SharedSource = Arc<Mutex<ReplySource>>;
+
+/// The source of a turn, if a model has begun to write it.
+pub(crate) fn source_of(source: &SharedSource) -> Option<Box<ReplySource>> {
+    let source = source.lock();
+    (!source.model.is_empty()).then(|| Box::new(source.clone()))
+}
+
 /// All candidates failed before they wrote anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no model could be reached")]
@@ -52,6 +75,7 @@ pub struct Reply {
     writing: Option<Writing>,
     segments: Segments,
     calls: Vec<ToolCall>,
+    source: SharedSource,
     /// The knowledge search before the model request.
     lookup: Option<BoxFuture<'static, Vec<Passage>>>,
     bytes: usize,
@@ -103,6 +127,8 @@ pub(crate) struct Candidate {
 
 struct Writing {
     stream: BoxStream<'static, Result<ModelDelta, ModelError>>,
+    provider: String,
+    model: String,
     key: String,
     asked_at: Instant,
     deadline: Instant,
@@ -125,6 +151,7 @@ impl Reply {
             writing: None,
             segments: Segments::default(),
             calls: Vec::new(),
+            source: Arc::default(),
             lookup: None,
             bytes: 0,
             first_token_at: None,
@@ -159,6 +186,7 @@ impl Reply {
             let passages = lookup.await;
             self.lookup = None;
             self.request.show(&passages);
+            self.source.lock().passages = passages;
         }
         loop {
             if let Some(segment) = self.segments.next() {
@@ -187,6 +215,11 @@ impl Reply {
         self.first_token_at
     }
 
+    /// How it comes about, so far and until it is complete.
+    pub(crate) fn source(&self) -> SharedSource {
+        Arc::clone(&self.source)
+    }
+
     fn last(&mut self) -> Option<Piece> {
         if let Some(rest) = self.segments.rest() {
             return Some(Piece::Sentence(rest));
@@ -206,6 +239,7 @@ impl Reply {
                 }
             }
             Ok(ModelDelta::Working) => {}
+            Ok(ModelDelta::Used(tokens)) => self.source.lock().tokens = Some(tokens),
             // A tool call that the request does not allow is ignored.
             Ok(ModelDelta::Call(call)) => {
                 if self.request.may_call && self.calls.len() < MAX_CALLS {
@@ -230,6 +264,10 @@ impl Reply {
         if !writing.begun {
             writing.begun = true;
             self.first_token_at = Some(now);
+            let mut source = self.source.lock();
+            source.provider.clone_from(&writing.provider);
+            source.model.clone_from(&writing.model);
+            drop(source);
             let took = now - writing.asked_at;
             self.request.latencies.record(&writing.key, took);
         }
@@ -269,6 +307,8 @@ impl Reply {
                     let asked_at = Instant::now();
                     self.writing = Some(Writing {
                         key: candidate.key(),
+                        provider: candidate.provider,
+                        model: candidate.model.clone(),
                         stream: model.stream(ModelRequest {
                             model: candidate.model,
                             messages: self.request.messages.clone(),

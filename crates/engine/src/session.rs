@@ -13,6 +13,7 @@ use crate::latencies::Latencies;
 use crate::latency::TurnLatency;
 use crate::persona::Persona;
 use crate::ports::{Carrier, DialRequest, Knowledge, Leg, Message, Models, Tools};
+use crate::reply::ReplySource;
 
 /// How long the carrier may take to confirm a hangup before the session goes on without it.
 pub(crate) const HANG_UP_LIMIT: Duration = Duration::from_secs(5);
@@ -80,6 +81,8 @@ pub struct Turn {
     pub duration_ms: u32,
     /// Whether it was interrupted.
     pub interrupted: bool,
+    /// How a model came to it; `None` if no model wrote it.
+    pub source: Option<Box<ReplySource>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -233,6 +233,7 @@ mod tests {
             duration_ms: Some(900),
             interrupted: Some(false),
             latency: None,
+            source: None,
         }
     }
 
@@ -248,6 +249,7 @@ mod tests {
                      \"first_frame_ms\":1010}";
         let measured = Moment {
             latency: Some(steps.to_owned()),
+            source: None,
             ..moment()
         };
         let text = event(&measured).unwrap();

@@ -51,7 +51,9 @@ pub(crate) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
         include_str!("../assets/navigation.css"),
         include_str!("../assets/search.css"),
         include_str!("../assets/parts.css"),
+        include_str!("../assets/charts.css"),
         include_str!("../assets/tables.css"),
+        include_str!("../assets/conversations.css"),
         include_str!("../assets/portal.css"),
         include_str!("../assets/studio.css"),
     );

@@ -1,13 +1,13 @@
 //! Any service with OpenAI's streaming chat completions: OpenAI, Azure, vLLM, llama.cpp, Ollama, LiteLLM, OpenRouter.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use offhook_egress::{GuardedClient, TargetUrl};
-use offhook_engine::ports::{LanguageModel, ModelDelta, ModelError, ModelRequest};
+use offhook_engine::ports::{LanguageModel, ModelDelta, ModelError, ModelRequest, Tokens};
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
@@ -17,7 +17,7 @@ use crate::http;
 use crate::lenient::without_nul;
 use crate::sse::Events;
 use calls::Calls;
-use wire::{Chunk, RequestBody};
+use wire::{Chunk, Member, RequestBody};
 
 mod calls;
 pub(crate) mod speech;
@@ -29,7 +29,7 @@ const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// The largest part of an error answer that is read.
 const MAX_REFUSAL_BYTES: usize = 16 * 1024;
 
-/// Models in the cache of those that reject a temperature.
+/// Models in the cache of those that reject an optional member.
 const KNOWN_AT_MOST: usize = 64;
 
 /// How long a complete answer may take to end its stream, so that its connection can be reused.
@@ -38,8 +38,8 @@ const TAIL_LIMIT: Duration = Duration::from_millis(250);
 #[derive(Clone)]
 pub(crate) struct ChatCompletions {
     access: Access,
-    /// Models that have rejected a temperature; later requests leave it out.
-    refuse_temperature: Arc<Mutex<HashSet<String>>>,
+    /// Models that have rejected optional members; later requests leave these out.
+    rejected: Arc<Mutex<HashMap<String, Vec<Member>>>>,
 }
 
 #[derive(Clone)]
@@ -97,7 +97,7 @@ impl ChatCompletions {
     fn by(access: Access) -> Self {
         Self {
             access,
-            refuse_temperature: Arc::default(),
+            rejected: Arc::default(),
         }
     }
 
@@ -125,13 +125,13 @@ impl ChatCompletions {
     }
 
     async fn open(self, request: ModelRequest) -> Result<Answer, ModelError> {
-        let takes_any = !self.refuse_temperature.lock().contains(&request.model);
-        let mut temperature = takes_any.then_some(request.temperature);
+        let known = self.rejected.lock().get(&request.model).cloned();
+        let mut without = known.unwrap_or_default();
         loop {
             let response = self
                 .request()?
                 .header(ACCEPT, "text/event-stream")
-                .json(&RequestBody::new(&request, temperature)?)
+                .json(&RequestBody::new(&request, &without)?)
                 .send()
                 .await
                 .map_err(|error| failure(&error))?;
@@ -139,23 +139,31 @@ impl ChatCompletions {
             if status.is_success() {
                 return Ok(Answer::new(response));
             }
-            let may_be_it = status == StatusCode::BAD_REQUEST && temperature.take().is_some();
-            if !may_be_it || !is_about_temperature(response).await {
+            let may_name_one = [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY];
+            let named = match may_name_one.contains(&status) && without.len() < Member::ALL.len() {
+                true => named_in(response, &without).await,
+                false => None,
+            };
+            let Some(member) = named else {
                 return Err(ModelError::Refused(status.as_u16()));
-            }
-            let mut known = self.refuse_temperature.lock();
+            };
+            without.push(member);
+            let mut known = self.rejected.lock();
             if known.len() < KNOWN_AT_MOST {
-                known.insert(request.model.clone());
+                known.insert(request.model.clone(), without.clone());
             }
         }
     }
 }
 
-/// Whether an error answer names the temperature: some models support only one value.
-async fn is_about_temperature(refusal: reqwest::Response) -> bool {
+/// The optional member, of those that were sent, that an error answer names: some models support only one temperature, and some services refuse
+/// members that they do not know.
+async fn named_in(refusal: reqwest::Response, without: &[Member]) -> Option<Member> {
     let body = http::whole(refusal, MAX_REFUSAL_BYTES).await;
     let body = body.ok().flatten().unwrap_or_default();
-    String::from_utf8_lossy(&body).contains("temperature")
+    let text = String::from_utf8_lossy(&body);
+    let mut all = Member::ALL.into_iter();
+    all.find(|member| !without.contains(member) && text.contains(member.as_str()))
 }
 
 impl LanguageModel for ChatCompletions {
@@ -186,11 +194,17 @@ struct Answer {
     events: Events,
     ready: VecDeque<ModelDelta>,
     calls: Calls,
+    used: Option<Tokens>,
     bytes: usize,
     /// The model has finished.
     finished: bool,
     /// The stream has ended.
     over: bool,
+}
+
+/// The tokens that an event after the end of the answer counts.
+fn counted(data: &str) -> Option<Tokens> {
+    serde_json::from_str::<Chunk>(data).ok()?.used()
 }
 
 type Item = Result<ModelDelta, ModelError>;
@@ -202,6 +216,7 @@ impl Answer {
             events: Events::default(),
             ready: VecDeque::new(),
             calls: Calls::default(),
+            used: None,
             bytes: 0,
             finished: false,
             over: false,
@@ -218,10 +233,17 @@ impl Answer {
             }
             if self.finished {
                 self.over = true;
-                // A connection is reusable only after its answer was read completely.
-                let rest = async { while let Some(Ok(_)) = self.body.next().await {} };
+                // A connection is reusable only after its answer was read completely. The count of tokens comes last.
+                let (body, events, used) = (&mut self.body, &mut self.events, &mut self.used);
+                let rest = async {
+                    while let Some(Ok(piece)) = body.next().await {
+                        let _ = events.push(&piece, |data| *used = counted(&data).or(*used));
+                    }
+                };
                 let _ = timeout(TAIL_LIMIT, rest).await;
-                return Some((Ok(ModelDelta::Finish), self));
+                self.ready.extend(self.used.map(ModelDelta::Used));
+                self.ready.push_back(ModelDelta::Finish);
+                continue;
             }
             if let Err(error) = self.read().await {
                 self.over = true;
@@ -255,7 +277,10 @@ impl Answer {
     /// Handles the data of one event; an empty one stands for the end of the stream.
     fn handle(&mut self, data: &str) -> Result<(), ModelError> {
         match data.trim() {
-            _ if self.finished => return Ok(()),
+            _ if self.finished => {
+                self.used = counted(data).or(self.used);
+                return Ok(());
+            }
             "" => return Err(ModelError::Protocol("it broke off")),
             "[DONE]" => return self.finish(),
             _ => {}
@@ -265,6 +290,7 @@ impl Answer {
         if let Some(error) = chunk.error {
             return Err(error.into());
         }
+        self.used = chunk.used().or(self.used);
         for choice in chunk.choices.into_iter().filter(|choice| choice.index == 0) {
             let delta = choice.delta.unwrap_or_default();
             let text = [delta.content.0, delta.refusal.0].into_iter().flatten();

@@ -7,7 +7,7 @@ mod script;
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use offhook_engine::ports::{
-    LanguageModel, Message, ModelDelta, ModelError, ModelRequest, Purpose, Role, ToolCall,
+    LanguageModel, Message, ModelDelta, ModelError, ModelRequest, Purpose, Role, Tokens, ToolCall,
 };
 
 use script::Script;
@@ -29,6 +29,8 @@ const QUOTE_CHARS: usize = 60;
 /// answer. If tools have answered and no `then:` is left, it reads the last answer out. It skips tools that it may not
 /// call.
 ///
+/// Each of its words counts as a token.
+///
 /// Without a script it gives a friendly answer that quotes the caller. A summary says how many turns there were, and
 /// what was said first and last. Extracted data is generated from the schema: texts are the customer's last words,
 /// numbers the number of turns, choices the first one.
@@ -42,11 +44,26 @@ impl LanguageModel for Scripted {
             Purpose::Summary => (summary(&request.messages), Vec::new()),
             Purpose::Extraction => (extraction::data(&request.messages), Vec::new()),
         };
+        let sent = request.messages.iter();
+        let used = Tokens {
+            input: sent.map(|message| words(&message.content)).sum(),
+            output: words(&text),
+        };
         let pieces: Vec<String> = text.split_inclusive(' ').map(str::to_owned).collect();
         let deltas = pieces.into_iter().map(ModelDelta::Text);
         let calls = calls.into_iter().map(ModelDelta::Call);
-        stream::iter(deltas.chain(calls).chain([ModelDelta::Finish]).map(Ok)).boxed()
+        stream::iter(
+            deltas
+                .chain(calls)
+                .chain([ModelDelta::Used(used), ModelDelta::Finish])
+                .map(Ok),
+        )
+        .boxed()
     }
+}
+
+fn words(text: &str) -> u32 {
+    u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX)
 }
 
 fn reply(messages: &[Message], may_call: bool) -> (String, Vec<ToolCall>) {

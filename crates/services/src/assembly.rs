@@ -117,7 +117,9 @@ use_cases! {
     /// Members' trials of drafts.
     trials: Trials = Trials(runner.clone(), Arc::default()),
     widgets: Widgets = Widgets(ctx.clone()),
-    conversations: Conversations = Conversations { ctx: ctx.clone(), live: live.clone(), recordings: recordings.clone() },
+    conversations: Conversations = Conversations {
+        ctx: ctx.clone(), live: live.clone(), recordings: recordings.clone(), providers: providers.clone(),
+    },
     /// Accounts' credentials at providers.
     credentials: Credentials = Credentials::new(ctx.clone()),
     legacy: Legacy = Legacy(runner.clone()),

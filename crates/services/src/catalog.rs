@@ -5,6 +5,8 @@ use std::fmt;
 use offhook_domain::{AgentConfig, Plan, Plans, Price};
 use serde::Deserialize;
 
+use crate::price::{PricePart, dearest};
+
 #[derive(Debug, Clone)]
 pub struct Model {
     pub id: String,
@@ -157,17 +159,18 @@ impl Catalog {
 
     /// The price of the most expensive language model that may answer for an agent, fallbacks included.
     pub(crate) fn dearest(&self, plan: Plan, config: &AgentConfig) -> Price {
+        let part = self.dearest_part(plan, config);
+        part.map_or_else(Price::default, |part| part.price)
+    }
+
+    /// That model with its price.
+    pub(crate) fn dearest_part(&self, plan: Plan, config: &AgentConfig) -> Option<PricePart> {
         let llm = &config.llm;
         let first = llm.provider.as_deref().zip(llm.model.as_deref());
         let fallback = llm.fallback.iter();
         let fallback = fallback.map(|model| (&*model.provider, &*model.model));
-        first
-            .into_iter()
-            .chain(fallback)
-            .filter_map(|(provider, model)| self.find(ModelKind::Llm, provider, model))
-            .map(|model| model.price(plan))
-            .max_by_key(|price| price.millicredits_per_minute())
-            .unwrap_or_default()
+        let names = first.into_iter().chain(fallback);
+        dearest(self, plan, ModelKind::Llm, names)
     }
 
     pub fn has_provider(&self, kind: ModelKind, provider: &str) -> bool {

@@ -1,9 +1,11 @@
 //! Reads conversations within the plan's retention window.
 
 mod begin;
+mod cost;
 mod credits;
 mod notes;
 mod search;
+mod tags;
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
@@ -20,11 +22,13 @@ use tokio::time::Instant;
 
 use crate::recordings::Recordings;
 use crate::signals::{FOLLOW_AGAIN_AFTER, Signal};
-use crate::{Caller, Context, Live, Page, PageRequest, Recording, Result, UseCaseError};
+use crate::{Caller, Context, Live, Page, PageRequest, Providers, Recording, Result, UseCaseError};
 
 pub(crate) use begin::{Lines, STOPPING, Slot, begin_text, check_serves, check_status, serving};
+pub use cost::Cost;
 pub(crate) use credits::reserve_more;
 pub use search::{EndReason, Found, Search};
+pub use tags::tag;
 
 /// Turns returned with a conversation at most.
 const TRANSCRIPT_TURNS: i64 = 1_000;
@@ -45,6 +49,7 @@ pub struct Conversations {
     pub(crate) ctx: Arc<Context>,
     pub(crate) live: Arc<Live>,
     pub(crate) recordings: Arc<Recordings>,
+    pub(crate) providers: Arc<Providers>,
 }
 
 #[boxed]

@@ -99,7 +99,7 @@ pub use chats::{Answering, ChatEvent, ChatReply, ChatTranscript, Chats, OpenedCh
 pub use clock::{SharedClock, SystemClock};
 pub(crate) use context::Context;
 pub use context::Wakes;
-pub use conversations::{Conversations, EndReason, Found, Search, SoFar};
+pub use conversations::{Conversations, Cost, EndReason, Found, Search, SoFar, tag};
 pub use credentials::{CredentialFault, Credentials};
 pub use error::{InputError, SecretFault, UseCaseError};
 pub use gate::{DialCheck, Gate, SuppressionsImported};
@@ -131,6 +131,7 @@ pub use people::{
     new_factor,
 };
 pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
+pub use price::PricePart;
 pub(crate) use providers::Providers;
 pub use recordings::{KeepError, Recording, RecordingKeeper, Waveform};
 pub use refusal::{Refusal, Remedy, VersionField};

@@ -6,46 +6,90 @@ use crate::Providers;
 use crate::catalog::{Catalog, ModelKind};
 use crate::speech::{SpeechInput, SpeechOutput};
 
+/// A part of the price of a minute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PricePart {
+    pub kind: ModelKind,
+    /// Of the models of this kind that may be used, the most expensive one.
+    pub provider: String,
+    pub model: String,
+    pub price: Price,
+}
+
 impl Providers {
     /// The price of a minute of a call: the most expensive language model that may answer and, where calls are spoken,
     /// speech-to-text and the most expensive voice that may speak.
     pub(crate) fn price_of_a_minute(&self, plan: Plan, config: &AgentConfig) -> Price {
-        if self.network.is_spoken() {
-            return self.price_of_a_spoken_minute(plan, config);
-        }
-        self.catalog.dearest(plan, config)
+        sum(&self.parts_of_a_minute(plan, config, self.network.is_spoken()))
     }
 
     /// The price of a spoken minute, whichever network calls are placed on.
     pub(crate) fn price_of_a_spoken_minute(&self, plan: Plan, config: &AgentConfig) -> Price {
-        let answers = self.catalog.dearest(plan, config);
-        let (recognizers, voices) = (self.recognizers(config), self.voices(config));
-        answers.plus(of_speech(&self.catalog, plan, &recognizers, &voices))
+        sum(&self.parts_of_a_minute(plan, config, true))
+    }
+
+    /// What the price of a minute is made of.
+    pub(crate) fn parts_of_a_minute(
+        &self,
+        plan: Plan,
+        config: &AgentConfig,
+        is_spoken: bool,
+    ) -> Vec<PricePart> {
+        let mut parts: Vec<PricePart> = self
+            .catalog
+            .dearest_part(plan, config)
+            .into_iter()
+            .collect();
+        if is_spoken {
+            let (recognizers, voices) = (self.recognizers(config), self.voices(config));
+            parts.extend(of_speech(&self.catalog, plan, &recognizers, &voices));
+        }
+        parts
     }
 }
 
-/// The price of speech-to-text and text-to-speech. A model missing from the catalog is the operator's own, and free.
+/// The sum of the parts.
+pub(crate) fn sum(parts: &[PricePart]) -> Price {
+    let each = parts.iter().map(|part| part.price);
+    each.fold(Price::default(), Price::plus)
+}
+
+/// Speech-to-text and text-to-speech.
 fn of_speech(
     catalog: &Catalog,
     plan: Plan,
     recognizers: &[SpeechInput],
     voices: &[SpeechOutput],
-) -> Price {
-    let of = |kind, provider: &str, model: &str| {
-        let model = catalog.find(kind, provider, model);
-        model.map_or_else(Price::default, |model| model.price(plan))
-    };
+) -> Vec<PricePart> {
     let recognizers = recognizers
         .iter()
-        .map(|(provider, settings)| of(ModelKind::Stt, provider, &settings.model));
+        .map(|(provider, settings)| (&**provider, &*settings.model));
     let voices = voices
         .iter()
-        .map(|(provider, settings)| of(ModelKind::Tts, provider, &settings.model));
-    dearest(recognizers).plus(dearest(voices))
+        .map(|(provider, settings)| (&**provider, &*settings.model));
+    let recognizer = dearest(catalog, plan, ModelKind::Stt, recognizers);
+    let voice = dearest(catalog, plan, ModelKind::Tts, voices);
+    recognizer.into_iter().chain(voice).collect()
 }
 
-fn dearest(prices: impl Iterator<Item = Price>) -> Price {
-    prices.max().unwrap_or_default()
+/// The most expensive of these, the first if several are. A model missing from the catalog is the operator's own, and
+/// free.
+pub(crate) fn dearest<'a>(
+    catalog: &Catalog,
+    plan: Plan,
+    kind: ModelKind,
+    names: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Option<PricePart> {
+    let parts = names.map(|(provider, model)| {
+        let found = catalog.find(kind, provider, model);
+        PricePart {
+            kind,
+            provider: provider.to_owned(),
+            model: model.to_owned(),
+            price: found.map_or_else(Price::default, |model| model.price(plan)),
+        }
+    });
+    parts.reduce(|most, part| if part.price > most.price { part } else { most })
 }
 
 #[cfg(test)]
@@ -80,7 +124,7 @@ mod tests {
     fn listening_and_speaking_cost_what_the_dearest_costs_that_may_do_it() {
         let catalog = Catalog::load(&Plans::default()).unwrap();
         let price = |recognizers: &[SpeechInput], voices: &[SpeechOutput]| {
-            of_speech(&catalog, Plan::Pro, recognizers, voices).millicredits_per_minute()
+            sum(&of_speech(&catalog, Plan::Pro, recognizers, voices)).millicredits_per_minute()
         };
         let nova = [ear("deepgram", "nova-3")];
         let voices = [

@@ -63,6 +63,8 @@ pub enum Refusal {
     // Conversations.
     TooManyNotes(most: i64) => "the conversation has {most} notes already, or was deleted: delete a note first",
         "La conversación ya tiene {most} notas o se eliminó: primero borra una nota.";
+    TooManyTags(most: i64) => "a conversation has at most {most} tags: remove one first",
+        "Una conversación tiene {most} etiquetas como máximo: primero quita una.";
     TooManyViews(most: i64) => "a member has at most {most} saved views: delete one first",
         "Un miembro tiene {most} vistas guardadas como máximo: primero borra una.";
 

@@ -1,7 +1,14 @@
 //! Turns as they are stored, and read back.
 
-use offhook_engine::{Turn, TurnRole};
+use offhook_domain::json::Json;
+use offhook_engine::{ReplySource, Turn, TurnRole};
 use offhook_storage::{Moment, NewTurn};
+
+/// Passages that are kept with a turn.
+const KEPT_PASSAGES: usize = 8;
+
+/// Characters that are kept of each, and of its document's name.
+const EXCERPT_CHARS: usize = 200;
 
 /// A turn as it is stored, with the stages of the reply.
 pub(crate) fn stored(turn: Turn, latency: Option<String>) -> NewTurn {
@@ -12,8 +19,37 @@ pub(crate) fn stored(turn: Turn, latency: Option<String>) -> NewTurn {
         duration_ms: i32::try_from(turn.duration_ms).unwrap_or(i32::MAX),
         interrupted: turn.interrupted,
         latency,
+        source: turn.source.as_deref().map(source),
         seq: None,
     }
+}
+
+/// The model that answered, the tokens it used, and the beginnings of the passages that it was shown.
+fn source(source: &ReplySource) -> String {
+    let cut = |text: &str| {
+        let text = text.trim().replace('\0', "");
+        Json::String(match text.char_indices().nth(EXCERPT_CHARS - 1) {
+            Some((end, last)) if end + last.len_utf8() < text.len() => format!("{}…", &text[..end]),
+            _ => text,
+        })
+    };
+    let passages = source.passages.iter().take(KEPT_PASSAGES);
+    let passages = passages.map(|passage| {
+        let (document, excerpt) = (cut(&passage.document), cut(&passage.text));
+        Json::object([("document", document), ("excerpt", excerpt)])
+    });
+    let tokens = source.tokens.map(|tokens| [tokens.input, tokens.output]);
+    let [input, output] = tokens.map_or([Json::Null, Json::Null], |each| {
+        each.map(|count| Json::from(i64::from(count)))
+    });
+    Json::object([
+        ("provider", cut(&source.provider)),
+        ("model", cut(&source.model)),
+        ("tokens_in", input),
+        ("tokens_out", output),
+        ("passages", Json::Array(passages.collect())),
+    ])
+    .to_compact()
 }
 
 /// Turns in the form that a dialogue takes as history.

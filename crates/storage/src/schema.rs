@@ -342,6 +342,7 @@ tables! {
         duration_ms -> Nullable<Integer>,
         interrupted -> Nullable<Bool>,
         latency -> Nullable<Text>,
+        source -> Nullable<Text>,
     }
 
     idempotency_keys (account_id, operation, idempotency_key) {
@@ -873,6 +874,12 @@ tables! {
         created_at -> sql::Instant,
     }
 
+    conversation_tags (conversation_id, tag) {
+        conversation_id -> sql::Uuid,
+        tag -> Text,
+        account_id -> sql::Uuid,
+    }
+
     saved_views (id) {
         id -> sql::Uuid,
         account_id -> sql::Uuid,
@@ -943,7 +950,7 @@ allow_tables_to_appear_in_same_query! {
 allow_tables_to_appear_in_same_query! { accounts, agents, agent_versions, legacy_agents, phone_numbers }
 allow_tables_to_appear_in_same_query! { agents, agent_version_tools }
 allow_tables_to_appear_in_same_query! {
-    agents, conversations, conversation_analyses, conversation_moments, reservations
+    agents, conversations, conversation_analyses, conversation_moments, conversation_tags, reservations
 }
 allow_tables_to_appear_in_same_query! { agents, knowledge_pins }
 allow_tables_to_appear_in_same_query! { attempts, deliveries, events, webhook_endpoints, webhook_secrets }

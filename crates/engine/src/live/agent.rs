@@ -14,7 +14,7 @@ use super::tools::ToolStep;
 use crate::TurnRole;
 use crate::latency::ReplyTimes;
 use crate::ports::Spoken;
-use crate::reply::Reply;
+use crate::reply::{Reply, ReplySource, SharedSource, source_of};
 use crate::session::{SessionExit, Turn, unless_lost};
 
 /// How long a line may take to report how much of an interrupted text was heard.
@@ -23,6 +23,8 @@ pub(super) const CUT_LIMIT: Duration = Duration::from_secs(1);
 /// One turn of the agent, spoken sentence by sentence.
 pub(super) struct AgentTurn<'a> {
     pub(super) reply: Option<Reply>,
+    /// How the reply comes about.
+    source: Option<SharedSource>,
     pub(super) queue: VecDeque<String>,
     pub(super) speaking: Option<BoxFuture<'a, Spoken>>,
     pub(super) heard: String,
@@ -59,6 +61,7 @@ impl AgentTurn<'_> {
         farewell: Option<CallOutcome>,
     ) -> Self {
         Self {
+            source: reply.as_ref().map(Reply::source),
             reply,
             queue: text.map(str::to_owned).into_iter().collect(),
             speaking: None,
@@ -123,6 +126,11 @@ impl AgentTurn<'_> {
             .get(self.filled..)
             .unwrap_or_default()
             .trim_start()
+    }
+
+    /// How a model came to what was heard, or to tool calls without words.
+    pub(super) fn source(&self) -> Option<Box<ReplySource>> {
+        self.source.as_ref().and_then(source_of)
     }
 
     /// Whether nothing has been spoken yet, and nothing is being spoken.
@@ -291,6 +299,7 @@ impl<'a> LiveCall<'a> {
         };
         self.record(Turn {
             role: TurnRole::Agent,
+            source: turn.source(),
             text: turn.heard,
             started_at,
             duration_ms: turn.duration_ms,

@@ -112,6 +112,7 @@ impl LiveCall<'_> {
             started_at,
             duration_ms: words.duration_ms,
             interrupted: false,
+            source: None,
         })
         .await
     }

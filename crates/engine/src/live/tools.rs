@@ -58,6 +58,7 @@ impl<'a> ToolStep<'a> {
             started_at: self.started_at,
             duration_ms: self.duration_ms,
             interrupted,
+            source: None,
         }
     }
 }
@@ -117,6 +118,7 @@ impl LiveCall<'_> {
         };
         let said = turn.heard_answer().to_owned();
         let interrupted = turn.interrupted;
+        let mut source = turn.source().filter(|_| turn.heard.is_empty());
         self.record_speech(turn, interrupted).await?;
         let (mut answers, mut over) = (Vec::new(), None);
         for (call, outcome) in step.calls.iter().zip(&step.outcomes) {
@@ -129,7 +131,9 @@ impl LiveCall<'_> {
                     answer
                 }
             };
-            self.record(step.turn(call, &answer, false)).await?;
+            let turn = step.turn(call, &answer, false);
+            let source = source.take();
+            self.record(Turn { source, ..turn }).await?;
             answers.push(answer);
         }
         self.dialogue.used_tools(&said, step.calls, &answers);

@@ -55,6 +55,7 @@ pub(super) fn conversation_filter(
         outcome: None,
         channel: query.one_of("channel", channels)?,
         phone: query.phone("phone")?,
+        tag: None,
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod about;
 mod analysis;
+mod cost;
 mod detail;
 mod export;
 mod file;
@@ -10,12 +11,14 @@ mod notes;
 mod player;
 mod sent;
 pub(crate) mod stretch;
+mod tags;
 mod timeline;
 pub(crate) mod turns;
 mod views;
 mod watch;
 pub(crate) mod wording;
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use actix_web::HttpResponse;
@@ -58,6 +61,8 @@ pub(super) fn routes() -> Vec<Page> {
         Page::at("/conversations/{id}/transcript.srt").part(export::subtitles),
         Page::at("/conversations/{id}/notes").post(notes::add),
         Page::at("/conversations/{id}/notes/{note}/delete").post(notes::delete),
+        Page::at("/conversations/{id}/tags").post(tags::add),
+        Page::at("/conversations/{id}/tags/delete").post(tags::remove),
         Page::at("/conversations/{id}/hang-up").post(detail::hang_up),
     ]
 }
@@ -70,15 +75,17 @@ async fn all(visit: Visit<Viewer>) -> Answer {
     let wanted = match filters::read(visit.query(), lang) {
         Ok(wanted) => wanted,
         Err(message) => {
-            let body = html! { (form::refusal(Some(message))) (filters::form(&visit, &agents)) };
+            let form = filters::form(&visit, &agents).await?;
+            let body = html! { (form::refusal(Some(message))) (form) };
             return Ok(visit.refused(Section::Conversations, title, &body));
         }
     };
     let (views, rows) = (views::bar(&visit).await?, rows(&visit, &wanted).await?);
+    let form = filters::form(&visit, &agents).await?;
     let body = html! {
         (actions(&visit))
         (views)
-        (filters::form(&visit, &agents))
+        (form)
         (drawn(&visit, &wanted, &rows))
     };
     Ok(visit.page(Section::Conversations, title, &body))
@@ -123,10 +130,12 @@ async fn rows(visit: &Visitor, wanted: &Wanted) -> Result<Markup> {
     let found = found.await?;
     let is_empty = found.views.is_empty();
     let query = filters::set(visit.query());
+    let ids = found.views.iter().map(|view| view.conversation.id);
+    let tags = conversations.tags(ids.collect()).await?;
     Ok(html! {
         @if is_empty && found.next.is_none() { (nothing(visit, filters::is_narrowed(visit.query()))) }
         @if !is_empty {
-            (table(&found.views, lang))
+            (table(&found.views, &tags, lang))
             @if !found.said.is_empty() { (said(&found, lang)) }
         }
         (searched(&found, lang))
@@ -204,8 +213,12 @@ fn actions(visit: &Visitor) -> Markup {
     }
 }
 
+/// Conversations' tags.
+pub(crate) type Tags = HashMap<ConversationId, Vec<String>>;
+
 /// Rows of conversations, also shown on the overview.
-pub(crate) fn table(views: &[ConversationView], lang: Lang) -> Markup {
+pub(crate) fn table(views: &[ConversationView], tags: &Tags, lang: Lang) -> Markup {
+    let of = |view: &ConversationView| tags.get(&view.conversation.id);
     html! {
         (Table::of(lang.t("Conversations", "Conversaciones"), views)
             .column(lang.t("Started", "Inicio"), |view| html! {
@@ -215,6 +228,9 @@ pub(crate) fn table(views: &[ConversationView], lang: Lang) -> Markup {
             .column(lang.t("Channel", "Canal"), |view| wording::way(&view.conversation, lang))
             .column(lang.t("Customer", "Cliente"), |view| wording::customer(&view.conversation, lang))
             .column(lang.t("Outcome", "Resultado"), |view| wording::result(&view.conversation, lang))
+            .column_if(!tags.is_empty(), lang.t("Tags", "Etiquetas"), |view| html! {
+                @for tag in of(view).into_iter().flatten() { span.tag { bdi { (tag) } } " " }
+            })
             .number(lang.t("Duration", "Duración"), |view| wording::length(&view.conversation))
             .number(lang.t("Credits", "Créditos"), |view| wording::credits(&view.conversation)))
     }

@@ -52,7 +52,7 @@ async fn show(visit: Visit<Viewer>) -> Answer {
         @if steps.is_none() {
             (figures.charts(lang, &range))
             h2 { (lang.t("Recent conversations", "Conversaciones recientes")) }
-            (conversations::table(&newest, lang))
+            (conversations::table(&newest, &conversations::Tags::new(), lang))
             p { a href={ (PATH) "/conversations" } { (lang.t("All conversations", "Todas las conversaciones")) } }
         }
     };

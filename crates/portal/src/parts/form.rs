@@ -41,6 +41,7 @@ pub(crate) struct Input<'a> {
     value: &'a str,
     hint: &'a str,
     autocomplete: &'static str,
+    list: Option<&'static str>,
     rows: u8,
     required: bool,
     fixed: bool,
@@ -56,6 +57,7 @@ impl<'a> Input<'a> {
             value: "",
             hint: "",
             autocomplete: "off",
+            list: None,
             rows: 0,
             required: false,
             fixed: false,
@@ -83,6 +85,12 @@ impl<'a> Input<'a> {
     /// A hint below it.
     pub(crate) const fn hint(mut self, hint: &'a str) -> Self {
         self.hint = hint;
+        self
+    }
+
+    /// The `datalist` that suggests values.
+    pub(crate) const fn list(mut self, id: &'static str) -> Self {
+        self.list = Some(id);
         self
     }
 
@@ -117,7 +125,7 @@ impl Render for Input<'_> {
                         dir="auto" spellcheck="false" { "\n" (self.value) }
                 } @else {
                     input #(id) type=(self.kind) name=(self.name) value=(self.value) required[self.required] readonly[self.fixed]
-                        autocomplete=(self.autocomplete) aria-describedby=[hint.as_deref()] step=[(self.kind == "number").then_some("any")]
+                        list=[self.list] autocomplete=(self.autocomplete) aria-describedby=[hint.as_deref()] step=[(self.kind == "number").then_some("any")]
                         dir=[(self.kind == "text").then_some("auto")];
                 }
                 @if let Some(hint) = &hint { p.hint #(hint) { (self.hint) } }

@@ -3,6 +3,7 @@
 mod account;
 mod agents;
 mod analyses;
+mod answers;
 mod calls;
 mod developers;
 mod drafts;

@@ -73,6 +73,7 @@ async fn a_conversation_is_seen_step_by_step_and_taken_along() {
         "<strong>Ended</strong>",
         "<strong>Settled</strong>",
         "scripted / scripted",
+        "<div class=\"made-by\"><code>scripted</code> · tokens: ",
         "Copy link",
     ]);
     // Another call like it begins with the same form.
@@ -177,6 +178,117 @@ async fn notes_have_an_author_and_are_deleted_by_them_or_an_admin() {
     admin.sends(&action, &[], &path).await;
     let page = viewer.get(&path).await;
     assert!(!page.body.contains(shown), "{}", page.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tags_are_set_by_developers_and_find_conversations_again() {
+    let world = World::start().await;
+    let developer = world.browser(MemberRole::Developer).await;
+    let viewer = world.browser(MemberRole::Viewer).await;
+    let agent = agent(&world).await;
+    let tagged = place(&developer, &agent, "0a", TALKS).await;
+    let other = place(&developer, &agent, "0b", BUSY).await;
+    let tags = format!("{tagged}/tags");
+    let add = async |text: &str| {
+        developer.sends(&tags, &[("tag", text)], &tagged).await;
+        developer.get(&tagged).await
+    };
+    add(" VIP,  Call   <b>back</b> ").await.shows(&[
+        "<a href=\"/portal/conversations?tag=vip\"><bdi>vip</bdi></a>",
+        "<bdi>call &lt;b&gt;back&lt;/b&gt;</bdi>",
+        "<option value=\"vip\">",
+    ]);
+    // One that it has, one that is too long, too many, and none.
+    let many: Vec<String> = (0..19).map(|tag| format!("tag {tag}")).collect();
+    for other in ["vip", &"x".repeat(41), &many.join(","), " , "] {
+        let page = add(other).await;
+        let count = page.body.matches("class=\"tag\"").count();
+        assert_eq!(count, 2, "{other}");
+    }
+
+    // Whoever may read the conversation sees them; who may write notes sets them.
+    viewer.post(&tags, &[("tag", "no")]).await.assert(403);
+    let remove = format!("{tags}/delete");
+    viewer.post(&remove, &[("tag", "vip")]).await.assert(403);
+    let page = viewer.sees(&tagged, &["<bdi>vip</bdi>"]).await;
+    assert!(!page.body.contains("/tags\""), "{}", page.body);
+    let stranger = world.stranger().await;
+    stranger.post(&tags, &[("tag", "mine")]).await.assert(404);
+    stranger.post(&remove, &[("tag", "vip")]).await.assert(404);
+    let theirs = stranger.get("/conversations?tag=vip").await.assert(200);
+    assert!(
+        !theirs.body.contains("<option value=\"vip\">"),
+        "{}",
+        theirs.body
+    );
+
+    let row = |path: &str| format!("id=\"row-{}\"", path.trim_start_matches("/conversations/"));
+    let list = viewer
+        .sees(
+            "/conversations?tag=+Vip+",
+            &[&row(&tagged), "<bdi>vip</bdi>"],
+        )
+        .await;
+    assert!(!list.body.contains(&row(&other)), "{}", list.body);
+    list.shows(&["value=\"tag=Vip\"", "Save this view"]);
+    viewer
+        .sees("/conversations?tag=none", &["No matching conversations"])
+        .await;
+    let file = viewer.get("/conversations/file?tag=vip").await.assert(200);
+    let file = file.shows(&["summary,tags", "\"call <b>back</b>, vip\""]);
+    assert_eq!(file.body.matches("Sofia").count(), 1, "{}", file.body);
+
+    developer.sends(&remove, &[("tag", "VIP")], &tagged).await;
+    developer.post(&remove, &[("tag", "vip")]).await.assert(404);
+    viewer
+        .sees("/conversations?tag=vip", &["No matching conversations"])
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_live_call_opens_its_running_transcript() {
+    // As slow as real callees.
+    let world = World::start_at(1.0, Vec::new()).await;
+    let developer = world.browser(MemberRole::Developer).await;
+    let viewer = world.browser(MemberRole::Viewer).await;
+    let agent = agent(&world).await;
+    let path = place(&developer, &agent, "0a", TALKS).await;
+    world.dial();
+    let followed = format!(
+        "/conversations/live?call={}",
+        path.trim_start_matches("/conversations/")
+    );
+    let page = world.until(&developer, &followed, "On the line").await;
+    let polled = format!("hx-get=\"/portal{path}/turns?after=");
+    page.shows(&[
+        &format!("href=\"/portal{followed}\""),
+        &polled,
+        "&amp;live=on\"",
+        "id=\"last-latency\"",
+        "id=\"turns\"",
+        "Hang up",
+    ]);
+    let page = viewer.sees(&followed, &[&polled]).await;
+    assert!(!page.body.contains("Hang up"), "{}", page.body);
+    let part = viewer.get(&format!("{path}/turns?after=0&live=on")).await;
+    let part = part
+        .assert(200)
+        .shows(&["&amp;live=on\"", "<div id=\"state\" hx-swap-oob"]);
+    assert!(!part.body.contains("timeline"), "{}", part.body);
+    world.stranger().await.get(&followed).await.assert(404);
+    developer
+        .get("/conversations/live?call=x")
+        .await
+        .assert(404);
+
+    developer
+        .post(&format!("{path}/hang-up"), &[])
+        .await
+        .leads();
+    let page = world
+        .until(&developer, &followed, "<strong>Settled</strong>")
+        .await;
+    assert!(!page.body.contains(&polled), "{}", page.body);
 }
 
 #[tokio::test(flavor = "multi_thread")]

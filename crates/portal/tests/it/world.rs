@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use offhook_carriers::Simulator;
 use offhook_domain::ports::Application;
 use offhook_domain::{
-    AccountId, CallHandle, Clock as _, EmailAddress, MemberRole, Plan, Plans, Scopes,
+    AccountId, CallHandle, Clock as _, EmailAddress, MemberRole, Plan, Plans, Price, Scopes,
 };
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::ports::audio::{AudioCarrier, AudioLeg};
@@ -73,7 +73,16 @@ impl World {
     pub(crate) async fn start_spoken(speech: SpeechRegistry) -> Self {
         let network = Network::Spoken(Arc::new(OutOfOrder));
         let sound = Some((network, speech));
-        Self::start_all(SPEED, Vec::new(), PortalConfig::default(), sound).await
+        let plans = Plans::default();
+        Self::start_all(SPEED, Vec::new(), PortalConfig::default(), sound, plans).await
+    }
+
+    /// A service in which a minute of the scripted model costs this many thousandths of a credit.
+    pub(crate) async fn start_priced(millicredits: i64) -> Self {
+        let mut plans = Plans::default();
+        let price = Price::from_millicredits_per_minute(millicredits);
+        plans.prices.insert("scripted".to_owned(), price);
+        Self::start_all(SPEED, Vec::new(), PortalConfig::default(), None, plans).await
     }
 
     async fn start_as(
@@ -81,7 +90,7 @@ impl World {
         applications: Vec<Arc<dyn Application>>,
         config: PortalConfig,
     ) -> Self {
-        Self::start_all(speed, applications, config, None).await
+        Self::start_all(speed, applications, config, None, Plans::default()).await
     }
 
     async fn start_all(
@@ -89,12 +98,13 @@ impl World {
         applications: Vec<Arc<dyn Application>>,
         config: PortalConfig,
         sound: Option<(Network, SpeechRegistry)>,
+        plans: Plans,
     ) -> Self {
         let database = TestDatabase::sqlite();
         let store = database.open().await;
         let clock = ManualClock::default();
         let directory = must(tempfile::tempdir());
-        let services = services(store, &clock, &directory, speed, sound);
+        let services = services(store, &clock, &directory, (speed, plans), sound);
         let services = services.with_applications(applications);
         let portal = Portal::new(services.clone(), config);
         let limits = RateLimits::new(LimitSettings {
@@ -126,7 +136,8 @@ impl World {
     /// Another process on the same database.
     pub(crate) fn beside(&self, applications: Vec<Arc<dyn Application>>) -> Services {
         let store = self.services.store().clone();
-        services(store, &self.clock, &self.directory, SPEED, None).with_applications(applications)
+        let terms = (SPEED, Plans::default());
+        services(store, &self.clock, &self.directory, terms, None).with_applications(applications)
     }
 
     /// A signed-in member of the account.
@@ -278,7 +289,7 @@ fn services(
     store: Store,
     clock: &ManualClock,
     directory: &TempDir,
-    speed: f64,
+    (speed, plans): (f64, Plans),
     sound: Option<(Network, SpeechRegistry)>,
 ) -> Services {
     let carrier = Arc::new(Simulator::new(speed));
@@ -292,7 +303,7 @@ fn services(
     must(Services::new(ServicesConfig {
         store,
         clock: Arc::new(clock.clone()),
-        plans: Plans::default(),
+        plans,
         models: Arc::new(must(ModelRegistry::new([]))),
         network,
         speech: Arc::new(speech),

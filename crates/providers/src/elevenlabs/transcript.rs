@@ -52,6 +52,7 @@ pub(super) fn turns(
             started_at: answered_at.plus(second),
             duration_ms: 0,
             interrupted,
+            source: None,
         };
         turns_so_far.push((second, turn));
     }

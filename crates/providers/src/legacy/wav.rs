@@ -37,6 +37,7 @@ mod tests {
             started_at: Timestamp::from_micros(0),
             duration_ms,
             interrupted: false,
+            source: None,
         };
         let file = of(&[turn(TurnRole::Agent, 1_000), turn(TurnRole::User, 500)]);
         assert_eq!(file.len(), 44 + 2 * 12_000);

@@ -1,10 +1,30 @@
 //! The request and response bodies of chat completions.
 
-use offhook_engine::ports::{Message, ModelError, ModelRequest, Role, ToolCall, ToolDefinition};
+use offhook_engine::ports::{
+    Message, ModelError, ModelRequest, Role, Tokens, ToolCall, ToolDefinition,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::lenient::Lenient;
+
+/// A member of the request that a model or its service may reject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Member {
+    Temperature,
+    StreamOptions,
+}
+
+impl Member {
+    pub(super) const ALL: [Self; 2] = [Self::Temperature, Self::StreamOptions];
+
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Temperature => "temperature",
+            Self::StreamOptions => "stream_options",
+        }
+    }
+}
 
 #[derive(Serialize)]
 pub(super) struct RequestBody<'a> {
@@ -13,10 +33,18 @@ pub(super) struct RequestBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<ToolBody<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<&'static str>,
+}
+
+/// Asks for the count of tokens at the end of the stream.
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
 }
 
 #[derive(Serialize)]
@@ -57,18 +85,19 @@ struct CalledBody<'a> {
 }
 
 impl<'a> RequestBody<'a> {
-    /// Fails with [`ModelError::Protocol`] if a tool's schema is not valid JSON.
-    pub(super) fn new(
-        request: &'a ModelRequest,
-        temperature: Option<f64>,
-    ) -> Result<Self, ModelError> {
+    /// A request without these members. Fails with [`ModelError::Protocol`] if a tool's schema is not valid JSON.
+    pub(super) fn new(request: &'a ModelRequest, without: &[Member]) -> Result<Self, ModelError> {
+        let has = |member| !without.contains(&member);
         let tools = request.tools.iter().map(ToolBody::of);
         let choice = if request.may_call { "auto" } else { "none" };
         Ok(Self {
             model: &request.model,
             messages: request.messages.iter().map(MessageBody::from).collect(),
-            temperature,
+            temperature: has(Member::Temperature).then_some(request.temperature),
             stream: true,
+            stream_options: has(Member::StreamOptions).then_some(StreamOptions {
+                include_usage: true,
+            }),
             tools: tools.collect::<Result<_, _>>()?,
             // `tool_choice` is only allowed together with tools.
             tool_choice: (!request.tools.is_empty()).then_some(choice),
@@ -128,6 +157,26 @@ pub(super) struct Chunk {
     #[serde(default)]
     pub(super) choices: Vec<Choice>,
     pub(super) error: Option<ErrorBody>,
+    #[serde(default)]
+    usage: Lenient<Usage>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Usage {
+    prompt_tokens: Option<u32>,
+    completion_tokens: Option<u32>,
+}
+
+impl Chunk {
+    /// What the answer used, if this event says so.
+    pub(super) fn used(&self) -> Option<Tokens> {
+        let Lenient(usage) = &self.usage;
+        Some(Tokens {
+            input: usage.prompt_tokens?,
+            output: usage.completion_tokens?,
+        })
+    }
 }
 
 #[derive(Deserialize)]

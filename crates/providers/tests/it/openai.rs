@@ -7,8 +7,8 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::ports::{
-    Endpoint, Message, ModelDelta, ModelError, ModelRequest, Models, Purpose, Role, ToolCall,
-    ToolDefinition,
+    Endpoint, Message, ModelDelta, ModelError, ModelRequest, Models, Purpose, Role, Tokens,
+    ToolCall, ToolDefinition,
 };
 use offhook_providers::{ModelRegistry, ProviderSettings};
 use tokio::time::timeout;
@@ -82,6 +82,7 @@ async fn gather(mut deltas: Deltas) -> (String, Option<ModelError>) {
         assert!(!finished, "nothing comes after the end");
         match delta {
             Ok(ModelDelta::Text(more)) => text.push_str(&more),
+            Ok(ModelDelta::Used(_)) => {}
             Ok(_) => finished = true,
             Err(error) => {
                 assert!(
@@ -140,7 +141,8 @@ async fn a_text_arrives_piece_by_piece_and_the_connection_is_used_again() {
                 {"role": "user", "content": "Hi \"you\""}
             ],
             "temperature": 0.5,
-            "stream": true
+            "stream": true,
+            "stream_options": {"include_usage": true}
         })
     );
 }
@@ -228,6 +230,7 @@ async fn tools_are_told_of_and_called_in_parts() {
             ],
             "temperature": 0.5,
             "stream": true,
+            "stream_options": {"include_usage": true},
             "tools": [{"type": "function", "function": function}],
             "tool_choice": "auto"
         })
@@ -368,24 +371,64 @@ async fn a_refusal_is_told_by_its_status_and_never_by_its_body() {
 }
 
 #[tokio::test]
-async fn a_model_that_refuses_a_temperature_is_asked_without_one() {
-    let body = r#"{"error":{"message":"Unsupported value","param":"temperature"}}"#;
-    let length = body.len();
-    let refusal = format!("HTTP/1.1 400 No\r\ncontent-length: {length}\r\n\r\n{body}");
-    let server = Server::start(vec![Act::Send(refusal.into())])
-        .await
-        .unwrap();
-    let registry = registry(&server, None);
-    for _ in 0..2 {
-        let (_, error) = gather(ask(&registry, "local", None)).await;
-        assert_eq!(error, Some(ModelError::Refused(400)));
+async fn a_service_that_refuses_an_optional_member_is_asked_without_it() {
+    for (status, member) in [(400, "temperature"), (422, "stream_options")] {
+        let body = format!(r#"{{"error":{{"message":"Unsupported","param":"{member}"}}}}"#);
+        let length = body.len();
+        let refusal = format!("HTTP/1.1 {status} No\r\ncontent-length: {length}\r\n\r\n{body}");
+        let server = Server::start(vec![Act::Send(refusal.into())])
+            .await
+            .unwrap();
+        let registry = registry(&server, None);
+        for _ in 0..2 {
+            let (_, error) = gather(ask(&registry, "local", None)).await;
+            assert_eq!(error, Some(ModelError::Refused(status)));
+        }
+        let requests = server.requests();
+        let told: Vec<bool> = requests
+            .iter()
+            .map(|request| request.contains(member))
+            .collect();
+        assert_eq!(told, [true, false, false], "{member}");
     }
-    let requests = server.requests();
-    let told: Vec<bool> = requests
-        .iter()
-        .map(|request| request.contains("temperature"))
-        .collect();
-    assert_eq!(told, [true, false, false]);
+}
+
+#[tokio::test]
+async fn the_count_of_tokens_comes_before_the_finish_wherever_it_is() {
+    let used = "\"usage\":{\"prompt_tokens\":12,\"completion_tokens\":3,\"total_tokens\":15}";
+    let stop = "\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]";
+    let with_the_end = format!("data: {{{stop},{used}}}\n\n{DONE}");
+    let after_it = format!("{STOP}data: {{\"choices\":[],{used}}}\n\n{DONE}");
+    for (pieces, tokens) in [
+        (vec![with_the_end], Some((12, 3))),
+        (vec![after_it], Some((12, 3))),
+        (
+            vec![
+                STOP.to_owned(),
+                format!("data: {{\"choices\":[],{used}}}\n\n"),
+            ],
+            Some((12, 3)),
+        ),
+        (
+            vec![
+                STOP.to_owned(),
+                "data: {\"usage\":{\"prompt_tokens\":-1}}\n\n".to_owned(),
+            ],
+            None,
+        ),
+        (vec![STOP.to_owned(), DONE.to_owned()], None),
+    ] {
+        let mut acts = vec![head(), chunk(&piece("Yes."))];
+        acts.extend(pieces.iter().map(|piece| chunk(piece)));
+        acts.push(end());
+        let server = Server::start(acts).await.unwrap();
+        let deltas: Vec<_> = ask(&registry(&server, None), "local", None).collect().await;
+        let used = tokens.map(|(input, output)| ModelDelta::Used(Tokens { input, output }));
+        let text = ModelDelta::Text("Yes.".to_owned());
+        let expected = [Some(text), used, Some(ModelDelta::Finish)];
+        let expected: Vec<_> = expected.into_iter().flatten().map(Ok).collect();
+        assert_eq!(deltas, expected, "{pieces:?}");
+    }
 }
 
 #[tokio::test]

@@ -62,6 +62,7 @@ mod tests {
             started_at: AT,
             duration_ms: 300,
             interrupted: true,
+            source: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Reading conversations: pages by key, one by id, and their moments.
 
 use crate::prelude::*;
+use crate::schema::conversation_tags as tags;
 
 impl Store {
     /// A page of conversations, newest first, with one more than `limit` if there is a next page.
@@ -46,6 +47,12 @@ impl Store {
                     Some(Channel::Unknown) => query.filter(unlikely(calls::channel.is_null())),
                     Some(channel) => query.filter(unlikely(calls::channel.eq(V(channel)))),
                 };
+                // Members set tags by hand, so that a tag has few conversations.
+                query = query.when(filter.tag.as_ref(), |tag| {
+                    let of_account = tags::account_id.eq(V(account));
+                    let tagged = tags::table.filter(of_account.and(tags::tag.eq(tag.clone())));
+                    calls::id.eq_any(tagged.select(tags::conversation_id))
+                });
                 query = match &filter.phone {
                     None => query,
                     Some(phone) if of_customer => {

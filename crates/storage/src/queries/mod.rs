@@ -67,6 +67,7 @@ pub(crate) mod second_factors;
 pub(crate) mod sessions;
 pub(crate) mod settling;
 pub(crate) mod single_sign_on;
+pub(crate) mod tags;
 pub(crate) mod talks;
 pub(crate) mod team;
 pub(crate) mod tools;

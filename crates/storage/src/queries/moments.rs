@@ -70,6 +70,6 @@ pub(crate) async fn said(
 ) -> Result<()> {
     insert! {
         conn, moments of turn: conversation_id = id, seq = seq, at = turn.started_at, role,
-        content = &*kept(&turn.text), duration_ms, interrupted, latency
+        content = &*kept(&turn.text), duration_ms, interrupted, latency, source
     }
 }

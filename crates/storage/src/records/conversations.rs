@@ -174,6 +174,8 @@ pub struct ConversationFilter {
     pub channel: Option<Channel>,
     /// Only with this customer or dialed number.
     pub phone: Option<E164>,
+    /// Only with this tag, in lower case.
+    pub tag: Option<String>,
 }
 
 /// Who speaks in a turn, in its API form.
@@ -199,6 +201,8 @@ pub struct Moment {
     pub interrupted: Option<bool>,
     /// How long the customer waited for it, step by step: a JSON object.
     pub latency: Option<String>,
+    /// How a model came to it: a JSON object.
+    pub source: Option<String>,
 }
 
 /// A turn to store.
@@ -215,6 +219,8 @@ pub struct NewTurn {
     pub interrupted: bool,
     /// How long the customer waited for it, step by step: a JSON object.
     pub latency: Option<String>,
+    /// How a model came to it: a JSON object.
+    pub source: Option<String>,
     /// Its number in the conversation, if the writer counts turns. A writer that lost the answer retries, and the
     /// number keeps the turn from being stored twice.
     pub seq: Option<i32>,
@@ -230,6 +236,7 @@ impl NewTurn {
             duration_ms: 0,
             interrupted: false,
             latency: None,
+            source: None,
             seq: None,
         }
     }

@@ -115,6 +115,7 @@ fn said(role: &'static str, text: &str, at: Timestamp) -> NewTurn {
         duration_ms: 5,
         interrupted: false,
         latency: None,
+        source: None,
         seq: None,
     }
 }

@@ -174,20 +174,21 @@ contract! {
         assert_eq!(store.take_orphans(true, 2, me, T0).await.unwrap().len(), 1);
     }
 
-    async fn a_turn_keeps_how_long_it_was_waited_for(store: Store) {
+    async fn a_turn_keeps_how_long_it_was_waited_for_and_how_it_came_about(store: Store) {
         let shop = Shop::new(&store).await;
         let (id, claim) = shop.live(node()).await;
-        let steps = "{\"first_frame_ms\":900}";
+        let (steps, source) = ("{\"first_frame_ms\":900}", "{\"model\":\"m\"}");
         let reply = NewTurn {
             latency: Some(steps.to_owned()),
+            source: Some(source.to_owned()),
             ..turn("agent", "Hola")
         };
         for said in [turn("user", "Hola"), reply] {
             assert_eq!(store.append_turn(id, claim, said).await.unwrap(), Fenced::Done);
         }
         let (_, moments) = store.moments(shop.account, id, 2, 10).await.unwrap().unwrap();
-        let waited: Vec<_> = moments.iter().map(|moment| moment.latency.as_deref()).collect();
-        assert_eq!(waited, [None, Some(steps)]);
+        let kept = moments.iter().map(|moment| (moment.latency.as_deref(), moment.source.as_deref()));
+        assert_eq!(kept.collect::<Vec<_>>(), [(None, None), (Some(steps), Some(source))]);
     }
 
     async fn what_ends_a_call_is_kept_while_it_rings_and_until_it_is_over(store: Store) {
@@ -238,7 +239,7 @@ contract! {
         }
         for _ in 0..2 {
             let told = calls.iter().map(|(id, claim)| {
-                store.append_turn(*id, *claim, NewTurn { seq: Some(3), ..turn("user", "Hello?") })
+                store.append_turn(*id, *claim, NewTurn { seq: Some(3), source: Some("{}".to_owned()), ..turn("user", "Hello?") })
             });
             for told in join_all(told).await {
                 assert_eq!(told.unwrap(), Fenced::Done);
@@ -246,6 +247,8 @@ contract! {
         }
         for (id, _) in calls {
             assert_eq!(shop.conversation(id).await.messages_count, 1);
+            let (_, moments) = store.moments(shop.account, id, 2, 10).await.unwrap().unwrap();
+            assert_eq!(moments[0].source.as_deref(), Some("{}"));
         }
     }
 

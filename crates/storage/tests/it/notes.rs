@@ -1,7 +1,7 @@
-//! Members' notes and saved views.
+//! Members' notes, tags and saved views.
 
 use offhook_domain::{CallState, MemberId, MemberRole};
-use offhook_storage::{Member, Note, SavedView, Store, mint};
+use offhook_storage::{ConversationFilter, Member, Note, SavedView, Store, mint};
 use offhook_testkit::contract;
 
 use crate::it::shop::{CANCELLED, Shop, T0, after, settlement, within};
@@ -64,6 +64,43 @@ contract! {
         ended.await.unwrap().unwrap();
         store.delete_conversations(shop.account, vec![(id, false)]).await.unwrap();
         assert_eq!(store.notes(id, 10).await.unwrap(), []);
+    }
+
+    async fn tags_are_those_of_one_conversation_and_find_it(store: Store) {
+        let (shop, other) = (Shop::new(&store).await, Shop::new(&store).await);
+        let (first, second) = (shop.place(T0).await, shop.place(after(1)).await);
+        let words = |all: &[&str]| all.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>();
+        let add = |account, id, tags: &[&str]| store.add_tags(account, id, words(tags), 2);
+        assert!(add(shop.account, first, &["vip", "billing"]).await.unwrap());
+        assert!(add(shop.account, first, &["vip"]).await.unwrap(), "it has it already");
+        assert!(!add(shop.account, first, &["third"]).await.unwrap(), "it is full");
+        assert!(add(shop.account, second, &["vip"]).await.unwrap());
+        assert!(!add(other.account, second, &["mine"]).await.unwrap(), "it is not theirs");
+        let all = store.tags(vec![first]).await.unwrap();
+        assert_eq!(all, [(first, "billing".to_owned()), (first, "vip".to_owned())]);
+        assert_eq!(store.known_tags(shop.account, 9).await.unwrap(), ["billing", "vip"]);
+        assert_eq!(store.known_tags(shop.account, 1).await.unwrap(), ["billing"]);
+        assert_eq!(store.known_tags(other.account, 9).await.unwrap(), [""; 0]);
+
+        for (account, tag, found) in [
+            (shop.account, "vip", &[second, first][..]),
+            (shop.account, "billing", &[first]),
+            (shop.account, "none", &[]),
+            (other.account, "vip", &[]),
+        ] {
+            let filter = ConversationFilter { tag: Some(tag.to_owned()), ..Default::default() };
+            let page = store.conversations(account, filter, None, 9).await.unwrap();
+            let ids: Vec<_> = page.iter().map(|view| view.conversation.id).collect();
+            assert_eq!(ids, found, "{tag}");
+        }
+
+        assert!(!store.delete_tag(other.account, first, "vip".to_owned()).await.unwrap());
+        assert!(store.delete_tag(shop.account, first, "vip".to_owned()).await.unwrap());
+        assert!(!store.delete_tag(shop.account, first, "vip".to_owned()).await.unwrap());
+        let ended = store.end_queued_call((shop.account, first), CANCELLED, settlement(CallState::Failed, 0));
+        ended.await.unwrap().unwrap();
+        store.delete_conversations(shop.account, vec![(first, false)]).await.unwrap();
+        assert_eq!(store.known_tags(shop.account, 9).await.unwrap(), ["vip"]);
     }
 
     async fn a_view_is_its_members_alone_and_goes_with_them(store: Store) {

@@ -139,6 +139,7 @@ const fn filter() -> ConversationFilter {
         outcome: None,
         channel: None,
         phone: None,
+        tag: None,
     }
 }
 

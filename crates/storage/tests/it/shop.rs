@@ -490,6 +490,7 @@ pub(crate) fn turn(role: &'static str, text: &str) -> NewTurn {
         duration_ms: 1_200,
         interrupted: false,
         latency: None,
+        source: None,
         seq: None,
     }
 }

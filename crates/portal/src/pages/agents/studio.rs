@@ -17,7 +17,7 @@ use super::{AgentView, engine_agent};
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::{Lang, text};
-use crate::pages::conversations::turns::{tool, who};
+use crate::pages::conversations::turns::{passages, tool, who};
 use crate::pages::trials::metadata;
 use crate::parts::words::count;
 use crate::trouble::{Answer, Result, Trouble, field_of, labelled, sentence};
@@ -335,10 +335,8 @@ fn shown(entry: &Entry, place: usize, lang: Lang) -> Markup {
         }
         Entry::Passages(found) => html! {
             li.aside {
-                details {
-                    summary { (lang.t("Passages used", "Pasajes usados")) ": " (found.len()) }
-                    @for (document, text) in found { p.hint { strong { (document) } } blockquote dir="auto" { (text) } }
-                }
+                @let found: Vec<_> = found.iter().map(|(document, text)| (&**document, &**text)).collect();
+                (passages(&found, lang))
             }
         },
         Entry::Took(first, total, credits) => html! {

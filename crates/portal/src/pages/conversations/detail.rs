@@ -7,7 +7,7 @@ use offhook_services::{Refusal, SoFar, UseCaseError};
 
 use super::stretch::{Place, Stretch};
 use super::turns::Turns;
-use super::{about, analysis, notes, player, sent, timeline, wording};
+use super::{about, analysis, cost, notes, player, sent, tags, timeline, wording};
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
@@ -60,17 +60,20 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let whole = whole(&visit, &story).await?;
     // Beside what is drawn again when the conversation ends: a note may be half written.
     let notes = notes::of(&visit, conversation.id).await?;
+    let tags = tags::of(&visit, conversation.id).await?;
     let body = html! {
+        (tags)
         div #conversation { (whole) }
         (notes)
-        @if is_watched { (watch(conversation.id, story.message.last())) }
+        @if is_watched { (watch(conversation.id, story.message.last(), false)) }
     };
     Ok(visit.page(Section::Conversations, &title, &body))
 }
 
-/// Polls once a second for what happened after turn `after`.
-pub(super) fn watch(id: ConversationId, after: i32) -> Markup {
-    let path = format!("{PATH}/conversations/{id}/turns?after={after}");
+/// Polls once a second for what happened after turn `after`; for the page of live calls, without the facts.
+pub(super) fn watch(id: ConversationId, after: i32, is_live: bool) -> Markup {
+    let live = if is_live { "&live=on" } else { "" };
+    let path = format!("{PATH}/conversations/{id}/turns?after={after}{live}");
     html! { div #watch hx-get=(path) hx-trigger="every 1s" hx-swap="outerHTML" {} }
 }
 
@@ -86,8 +89,8 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup> {
     let conversations = visitor.services().conversations();
     let so_far = conversations.so_far(conversation).await?;
     let facts = about::facts(visitor, &story.view, &so_far).await?;
+    let cost = cost::of(visitor, conversation, &so_far).await?;
     let timeline = timeline::of(visitor, conversation).await?;
-    let drawn = turns(conversation, lang);
     Ok(html! {
         div.bar-of-actions {
             div #state { (state(conversation, &so_far, lang)) }
@@ -103,10 +106,7 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup> {
             section {
                 h2 #transcript { (lang.t("Transcript", "Transcripción")) }
                 (story.message.earlier(lang))
-                @if story.message.is_silent() { p.hint #silence { (silence(conversation, lang)) } }
-                div role="log" aria-live=[(!is_over).then_some("polite")] {
-                    ol.turns #turns { (drawn.items(&story.message.turns)) }
-                }
+                (said(story, lang))
                 (story.message.later(lang))
             }
             section {
@@ -115,12 +115,25 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup> {
                 h2 { (lang.t("Timeline", "Cronología")) }
                 div #timeline { (timeline) }
                 (facts)
+                (cost)
                 (messages)
                 (variables)
                 (deliveries)
             }
         }
     })
+}
+
+/// What was said, so far.
+pub(super) fn said(story: &Story, lang: Lang) -> Markup {
+    let conversation = &story.view.conversation;
+    let drawn = turns(conversation, lang);
+    html! {
+        @if story.message.is_silent() { p.hint #silence { (silence(conversation, lang)) } }
+        div role="log" aria-live=[(!conversation.state.is_terminal()).then_some("polite")] {
+            ol.turns #turns { (drawn.items(&story.message.turns)) }
+        }
+    }
 }
 
 /// How this conversation's turns are drawn: with their places in the call, playable if there is a recording.
@@ -199,7 +212,7 @@ fn again(conversation: &Conversation) -> Option<String> {
 }
 
 /// Actions on a running conversation.
-fn doings(visitor: &Visitor, conversation: &Conversation) -> Markup {
+pub(super) fn doings(visitor: &Visitor, conversation: &Conversation) -> Markup {
     let lang = visitor.lang();
     if !visitor.may(MemberRole::Developer) {
         return html! {};

@@ -105,6 +105,7 @@ fn in_json(view: &ConversationView, turns: &[Moment], analysis: Option<&Analysis
                 "latency",
                 turn.latency.as_deref().map_or(Json::Null, parsed),
             ),
+            ("source", turn.source.as_deref().map_or(Json::Null, parsed)),
         ])
     });
     let data = analysis.and_then(|analysis| analysis.data.as_deref());
@@ -226,6 +227,7 @@ mod tests {
             duration_ms: Some(1_500),
             interrupted: None,
             latency: None,
+            source: None,
         };
         let turns = [
             turn("agent", 2_250_000, "Hello.\n\nWho is it?"),

@@ -6,6 +6,7 @@ use offhook_domain::{CallHandle, ConversationId, Timestamp};
 use offhook_services::store::ConversationView;
 use offhook_services::{Caller, PageRequest, Services};
 
+use super::Tags;
 use super::filters::{self, Wanted};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::attachment;
@@ -18,7 +19,7 @@ pub(super) const ROWS_AT_MOST: usize = 10_000;
 /// Conversations that are read at once.
 const AT_ONCE: u32 = 500;
 
-const COLUMNS: [&str; 16] = [
+const COLUMNS: [&str; 17] = [
     "id",
     "call_id",
     "agent",
@@ -35,6 +36,7 @@ const COLUMNS: [&str; 16] = [
     "credits",
     "messages",
     "summary",
+    "tags",
 ];
 
 /// How far a file is.
@@ -58,7 +60,10 @@ pub(super) async fn file(visit: Visit<Viewer>) -> Answer {
     let rows = stream::try_unfold(start, |(services, caller, wanted, place)| async move {
         let Some(place) = place else { return Ok(None) };
         let (views, next) = page(&services, &caller, &wanted, place).await?;
-        let lines = Bytes::from(written(views.iter().map(line)));
+        let ids = views.iter().map(|view| view.conversation.id);
+        let tags = services.conversations().tags(ids.collect()).await?;
+        let lines = views.iter().map(|view| line(view, &tags));
+        let lines = Bytes::from(written(lines));
         Ok::<_, Trouble>(Some((lines, (services, caller, wanted, next))))
     });
     // On an error the response is cut off, so that the file is not taken for complete.
@@ -92,7 +97,7 @@ async fn page(
     Ok((found.views, next))
 }
 
-fn line(view: &ConversationView) -> Vec<String> {
+fn line(view: &ConversationView, tags: &Tags) -> Vec<String> {
     let conversation = &view.conversation;
     let is_over = conversation.state.is_terminal();
     fn text<T: ToString>(value: Option<T>) -> String {
@@ -121,5 +126,7 @@ fn line(view: &ConversationView) -> Vec<String> {
         text(conversation.credits.filter(|_| is_over)),
         conversation.messages_count.to_string(),
         conversation.summary.clone().unwrap_or_default(),
+        tags.get(&conversation.id)
+            .map_or_else(String::new, |tags| tags.join(", ")),
     ]
 }

@@ -7,25 +7,26 @@ use offhook_domain::{
     CallOutcome, Channel, ConversationStatus, FailureReason, Outcome, TerminationReason, Timestamp,
 };
 use offhook_services::store::ConversationFilter;
-use offhook_services::{EndReason, Search};
+use offhook_services::{EndReason, Search, tag};
 
-use super::{plain, wording};
+use super::{plain, tags, wording};
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::Lang;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::Input;
 use crate::parts::{list, period};
+use crate::trouble::Result as Shown;
 use crate::visit::Visitor;
 
 /// The fields that narrow the list.
-const FIELDS: [&str; 11] = [
-    "from", "to", "agent", "outcome", "phone", "q", "status", "channel", "reason", "min",
+const FIELDS: [&str; 12] = [
+    "from", "to", "agent", "outcome", "phone", "q", "tag", "status", "channel", "reason", "min",
     "variable",
 ];
 
 /// Those that are folded away until one of them is used.
-const MORE: [&str; 5] = ["status", "channel", "reason", "min", "variable"];
+const MORE: [&str; 6] = ["tag", "status", "channel", "reason", "min", "variable"];
 
 /// The most characters that are searched for.
 const LONGEST_WORDS: usize = 200;
@@ -50,7 +51,7 @@ pub(super) fn is_narrowed(asked: &Fields) -> bool {
 }
 
 /// The form.
-pub(super) fn form(visit: &Visitor, agents: &AgentChoice) -> Markup {
+pub(super) async fn form(visit: &Visitor, agents: &AgentChoice) -> Shown<Markup> {
     let lang = visit.lang();
     let asked = visit.query();
     let any = lang.t("Any", "Cualquiera");
@@ -58,7 +59,8 @@ pub(super) fn form(visit: &Visitor, agents: &AgentChoice) -> Markup {
     let channels = Channel::ALL.iter();
     let outcomes = Outcome::ALL.iter();
     let is_open = MORE.iter().any(|name| asked.is_set(name));
-    html! {
+    let tag = tags::field(visit).await?;
+    Ok(html! {
         form.filters method="get" action={ (PATH) "/conversations" } role="search" {
             (Input::text("q", lang.t("Words said", "Palabras dichas")).kind("search").value(asked.text("q")))
             (list::filter(visit, "outcome", lang.t("Outcome", "Resultado"), any,
@@ -70,6 +72,7 @@ pub(super) fn form(visit: &Visitor, agents: &AgentChoice) -> Markup {
             details.more open[is_open] {
                 summary { (lang.t("More filters", "Más filtros")) }
                 div.filters {
+                    (tag)
                     (list::filter(visit, "reason", lang.t("End reason", "Motivo de fin"), any, reasons(lang)))
                     (Input::text("min", lang.t("At least seconds", "Segundos como mínimo")).kind("number").value(asked.text("min")))
                     (list::filter(visit, "status", lang.t("Status", "Estado"), any,
@@ -80,7 +83,7 @@ pub(super) fn form(visit: &Visitor, agents: &AgentChoice) -> Markup {
                 }
             }
         }
-    }
+    })
 }
 
 fn reasons(lang: Lang) -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -152,6 +155,7 @@ pub(super) fn read(asked: &Fields, lang: Lang) -> Result<Wanted, &'static str> {
         outcome: outcome.or(implied),
         channel: chosen(asked, "channel").map_err(|_| choice)?,
         phone: phone.transpose().map_err(|_| number)?,
+        tag: asked.get("tag").map(tag),
     };
     let search = Search {
         words,

@@ -47,6 +47,7 @@ impl Turns {
                     }
                 }
                 (waited(turn, self.lang))
+                (made_by(turn, self.lang))
                 @if role == "tool" { (tool(text, self.lang)) } @else { p.said dir="auto" { (text) } }
             }
         }
@@ -87,14 +88,23 @@ pub(crate) fn who(role: &str, lang: Lang) -> &'static str {
     }
 }
 
+/// The end of each step of a spoken reply, counted from the end of the customer's speech.
+fn steps(turn: &Moment) -> Value {
+    let latency = turn.latency.as_deref();
+    let steps = latency.and_then(|text| serde_json::from_str(text).ok());
+    steps.unwrap_or_default()
+}
+
+/// How many milliseconds the customer waited for a spoken reply, if it was measured.
+pub(super) fn waited_ms(turn: &Moment) -> Option<u64> {
+    steps(turn).get("first_frame_ms").and_then(Value::as_u64)
+}
+
 /// How long the customer waited for a spoken reply, split into its steps; nothing if it was not measured.
 fn waited(turn: &Moment, lang: Lang) -> Markup {
-    let latency = turn.latency.as_deref();
-    let steps = latency.and_then(|text| serde_json::from_str::<Value>(text).ok());
-    let steps = steps.unwrap_or_default();
-    // Each is counted from the end of the customer's speech.
+    let steps = steps(turn);
     let until = |name| steps.get(name).and_then(Value::as_u64);
-    let Some(whole) = until("first_frame_ms") else {
+    let Some(whole) = waited_ms(turn) else {
         return html! {};
     };
     let parts = [
@@ -134,6 +144,46 @@ fn waited(turn: &Moment, lang: Lang) -> Markup {
                     div { dt { span.key.{ "part-" (at) } {} " " (name) } dd { (took) " ms" } }
                 }
             }
+        }
+    }
+}
+
+/// The model that answered, its tokens and the passages before it; nothing if no model wrote the turn.
+fn made_by(turn: &Moment, lang: Lang) -> Markup {
+    let source = turn.source.as_deref();
+    let source = source.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let Some(source) = source else {
+        return html! {};
+    };
+    let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
+    let tokens = source["tokens_in"]
+        .as_i64()
+        .zip(source["tokens_out"].as_i64());
+    let found = source["passages"].as_array();
+    let found = found.into_iter().flatten();
+    let found = found.map(|passage| (text(passage, "document"), text(passage, "excerpt")));
+    let found: Vec<_> = found.collect();
+    let found: Vec<_> = found
+        .iter()
+        .map(|(document, text)| (&**document, &**text))
+        .collect();
+    html! {
+        div.made-by {
+            code { (text(&source, "model")) }
+            @if let Some((sent, written)) = tokens.map(|(sent, written)| (words::count(sent), words::count(written))) {
+                " · " (text!(lang, "tokens: {sent} in, {written} out", "tokens: {sent} de entrada, {written} de salida"))
+            }
+            @if !found.is_empty() { (passages(&found, lang)) }
+        }
+    }
+}
+
+/// Passages that a reply is based on, each with its document's name.
+pub(crate) fn passages(found: &[(&str, &str)], lang: Lang) -> Markup {
+    html! {
+        details {
+            summary { (lang.t("Passages used", "Pasajes usados")) ": " (found.len()) }
+            @for (document, text) in found { p.hint { strong { (document) } } blockquote dir="auto" { (text) } }
         }
     }
 }
@@ -192,6 +242,7 @@ mod tests {
             duration_ms: Some(900),
             interrupted: Some(true),
             latency: Some(r#"{"first_byte_ms":300,"first_frame_ms":412}"#.to_owned()),
+            source: None,
         }
     }
 

@@ -7,12 +7,13 @@ use offhook_domain::ConversationId;
 use offhook_services::store::LiveCall;
 
 use super::about;
-use super::detail::{self, read, state, watch, whole};
+use super::detail::{self, Story, read, state, watch, whole};
 use super::stretch::Place;
 use super::timeline;
+use super::turns::waited_ms;
 use super::wording;
 use crate::PATH;
-use crate::lang::text;
+use crate::lang::{Lang, text};
 use crate::parts::list::{self, Table};
 use crate::parts::words;
 use crate::trouble::{Answer, Result, Trouble};
@@ -41,6 +42,7 @@ fn stop() -> HttpResponse {
 /// recording, and ends polling.
 pub(super) async fn turns(visit: Visit<Viewer>) -> Answer {
     let id: ConversationId = visit.id("id")?;
+    let is_live = visit.query().is_set("live");
     let after = visit.query().text("after").parse().unwrap_or(0);
     let conversations = visit.services().conversations();
     let view = conversations.get(visit.caller(), id, false).await?;
@@ -58,13 +60,20 @@ pub(super) async fn turns(visit: Visit<Viewer>) -> Answer {
     let turns = page.ok_or_else(Trouble::not_found)?.items;
     let last = turns.last().map_or(after, |turn| turn.seq);
     let so_far = conversations.so_far(&view.conversation).await?;
-    let timeline = timeline::of(&visit, &view.conversation).await?;
+    let timeline = match is_live {
+        true => None,
+        false => Some(timeline::of(&visit, &view.conversation).await?),
+    };
     let drawn = detail::turns(&view.conversation, visit.lang());
     Ok(visit.part(&html! {
-        (watch(id, last))
+        (watch(id, last, is_live))
         div #state hx-swap-oob="true" { (state(&view.conversation, &so_far, visit.lang())) }
-        (about::moved(&view.conversation, &so_far, visit.lang()))
-        div #timeline hx-swap-oob="true" { (timeline) }
+        @if let Some(timeline) = timeline {
+            (about::moved(&view.conversation, &so_far, visit.lang()))
+            div #timeline hx-swap-oob="true" { (timeline) }
+        } @else if let Some(waited) = turns.iter().rev().find_map(waited_ms) {
+            span #last-latency hx-swap-oob="true" { (latency(waited, visit.lang())) }
+        }
         @if !turns.is_empty() {
             @if after == 0 { p #silence hx-swap-oob="delete" {} }
             ol hx-swap-oob="beforeend:#turns" { (drawn.items(&turns)) }
@@ -85,19 +94,66 @@ async fn finished(visitor: &Visitor, id: ConversationId) -> Answer {
     Ok(answer)
 }
 
-/// `GET /portal/conversations/live`
+/// How long the customer waited for the last reply.
+fn latency(waited_ms: u64, lang: Lang) -> String {
+    text!(
+        lang,
+        "last reply after {waited_ms} ms",
+        "última respuesta a los {waited_ms} ms"
+    )
+}
+
+/// `GET /portal/conversations/live`, with the call that is followed in `call`.
 pub(super) async fn live(visit: Visit<Viewer>) -> Answer {
     let lang = visit.lang();
     let calls = calls(&visit).await?;
+    let followed = match visit.query().get("call") {
+        Some(id) => {
+            let id: ConversationId = id.parse().map_err(|_| Trouble::not_found())?;
+            let story = read(&visit, id, Some(Place::NEWEST)).await?;
+            running(&visit, &story).await?
+        }
+        None => html! {},
+    };
     let body = html! {
         p.lead { (lang.t(
             "Calls of this account that are dialing or in progress.",
             "Llamadas de esta cuenta que se están marcando o están en curso.",
         )) }
         div #live hx-get={ (PATH) "/conversations/live/calls" } hx-trigger="every 2s" hx-swap="innerHTML" { (calls) }
+        (followed)
     };
     let title = lang.t("Live calls", "Llamadas en vivo");
     Ok(visit.page(Section::Conversations, title, &body))
+}
+
+/// A call's running transcript. When it ends, everything about it takes its place.
+async fn running(visitor: &Visitor, story: &Story) -> Result<Markup> {
+    let lang = visitor.lang();
+    let conversation = &story.view.conversation;
+    let path = format!("{PATH}/conversations/{}", conversation.id);
+    let title = html! {
+        h2 { a href=(path) { (story.view.agent_name) " · " (wording::customer(conversation, lang)) } }
+    };
+    if conversation.state.is_terminal() {
+        let whole = whole(visitor, story).await?;
+        return Ok(html! { (title) div #conversation { (whole) } });
+    }
+    let conversations = visitor.services().conversations();
+    let so_far = conversations.so_far(conversation).await?;
+    let waited = story.message.turns.iter().rev().find_map(waited_ms);
+    Ok(html! {
+        (title)
+        div #conversation {
+            div.bar-of-actions {
+                div #state { (state(conversation, &so_far, lang)) }
+                span.soft #last-latency { @if let Some(waited) = waited { (latency(waited, lang)) } }
+                (detail::doings(visitor, conversation))
+            }
+            (detail::said(story, lang))
+        }
+        (watch(conversation.id, story.message.last(), true))
+    })
 }
 
 /// `GET /portal/conversations/live/calls`: one read for all of them.
@@ -132,7 +188,7 @@ async fn calls(visitor: &Visitor) -> Result<Markup> {
             .column(lang.t("Customer", "Cliente"), |call| html! {
                 // By its id a link keeps the focus when the list is drawn again.
                 @let conversation = &call.view.conversation;
-                a id={ "call-" (conversation.id) } href={ (PATH) "/conversations/" (conversation.id) } { (wording::customer(conversation, lang)) }
+                a id={ "call-" (conversation.id) } href={ (PATH) "/conversations/live?call=" (conversation.id) } { (wording::customer(conversation, lang)) }
             })
             .column(lang.t("Agent", "Agente"), |call| &call.view.agent_name)
             .column(lang.t("Status", "Estado"), |call| wording::state(&call.view.conversation, lang))

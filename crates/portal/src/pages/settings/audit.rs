@@ -146,7 +146,7 @@ fn page_of(object: &str) -> Option<&'static str> {
     Some(match object {
         "agent" | "analysis" | "widget" => "/agents",
         "batch" => "/batch-calls",
-        "call" | "chat" => "/conversations",
+        "call" | "chat" | "note" | "tag" => "/conversations",
         "document" => "/knowledge/documents",
         "folder" => "/knowledge/folders",
         "number" => "/phone-numbers",
@@ -234,6 +234,8 @@ fn object_name(object: &str, lang: Lang) -> Option<&'static str> {
         "batch" => lang.t("Batch calls", "Llamadas por lote"),
         "call" => lang.t("Call", "Llamada"),
         "chat" => lang.t("Test chat", "Chat de prueba"),
+        "note" => lang.t("Note", "Nota"),
+        "tag" => lang.t("Tag", "Etiqueta"),
         "document" => lang.t("Document", "Documento"),
         "folder" => lang.t("Folder", "Carpeta"),
         "integration" => lang.t("Integration", "Integración"),

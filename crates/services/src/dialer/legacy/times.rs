@@ -61,6 +61,7 @@ mod tests {
             started_at: at(answered_at + second),
             duration_ms: 90_000,
             interrupted: false,
+            source: None,
         };
         let mut progress = LegacyProgress {
             answered_at: Some(at(answered_at)),

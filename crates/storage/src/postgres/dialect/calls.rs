@@ -17,8 +17,8 @@ pub(crate) async fn append_turn(
              WHERE id = $2 AND claim_id = $3 AND state = $4 AND last_seq = COALESCE($5, last_seq) \
              RETURNING id, last_seq) \
          INSERT INTO conversation_moments \
-             (conversation_id, seq, at, role, content, duration_ms, interrupted, latency) \
-         SELECT id, last_seq, $6, $7, $8, $9, $10, $11 FROM call",
+             (conversation_id, seq, at, role, content, duration_ms, interrupted, latency, source) \
+         SELECT id, last_seq, $6, $7, $8, $9, $10, $11, $12 FROM call",
     )
     .bind::<Integer, _>(i32::from(turn.role != "tool"))
     .bind::<sql::Uuid, _>(V(id))
@@ -31,6 +31,7 @@ pub(crate) async fn append_turn(
     .bind::<Integer, _>(turn.duration_ms)
     .bind::<Bool, _>(turn.interrupted)
     .bind::<Nullable<Text>, _>(turn.latency)
+    .bind::<Nullable<Text>, _>(turn.source)
     .changes(conn)
     .await?;
     Ok(Fenced::of(appended))
@@ -55,8 +56,8 @@ pub(crate) async fn take_steps(
         Step::Turn(turn) => V(turn.started_at),
     };
     let taken = diesel::sql_query(
-        "WITH step AS MATERIALIZED (SELECT * FROM UNNEST($1, $2, $3, $4, $5, $6, $7, $8, $11, $12) \
-             AS s(id, claim_id, at, role, content, duration_ms, interrupted, latency, dialog, seq)), \
+        "WITH step AS MATERIALIZED (SELECT * FROM UNNEST($1, $2, $3, $4, $5, $6, $7, $8, $11, $12, $13) \
+             AS s(id, claim_id, at, role, content, duration_ms, interrupted, latency, dialog, seq, source)), \
          free AS MATERIALIZED (SELECT c.id FROM step JOIN conversations c ON c.id = step.id \
              WHERE c.claim_id = step.claim_id AND c.state = CASE WHEN step.role IS NULL THEN $9 ELSE $10 END \
              AND c.last_seq = COALESCE(step.seq - 1, c.last_seq) \
@@ -69,9 +70,9 @@ pub(crate) async fn take_steps(
              FROM free JOIN step ON step.id = free.id WHERE c.id = free.id \
              RETURNING c.id, c.last_seq) \
          INSERT INTO conversation_moments \
-             (conversation_id, seq, at, state, role, content, duration_ms, interrupted, latency) \
+             (conversation_id, seq, at, state, role, content, duration_ms, interrupted, latency, source) \
          SELECT call.id, call.last_seq, step.at, CASE WHEN step.role IS NULL THEN $10 END, \
-             step.role, step.content, step.duration_ms, step.interrupted, step.latency \
+             step.role, step.content, step.duration_ms, step.interrupted, step.latency, step.source \
          FROM call JOIN step ON step.id = call.id \
          RETURNING conversation_id",
     )
@@ -94,6 +95,9 @@ pub(crate) async fn take_steps(
     .bind::<Array<Nullable<Text>>, _>(column(steps, dialog))
     .bind::<Array<Nullable<Integer>>, _>(column(steps, |one| {
         turn(one).and_then(|turn| turn.seq)
+    }))
+    .bind::<Array<Nullable<Text>>, _>(column(steps, |one| {
+        turn(one).and_then(|turn| turn.source)
     }))
     .load::<Taken, _>(conn)
     .await?;

@@ -12,6 +12,9 @@ deeds! {
     a_request_is_found_in_the_log_with_its_story: "/portal/logs", "/portal/logs/{id}";
 }
 
+/// Answers and talks.
+const TALKS: &str = "+14155550123";
+
 /// Rings without an answer.
 const RINGS: &str = "+15005550002";
 
@@ -60,6 +63,57 @@ both! {
             (&json!("failed"), &json!("cancelled"), &json!({"lead_name": "Ana"})),
             "{call}"
         );
+    }
+
+    async fn a_live_call_is_followed_beside_the_list_and_hung_up(database: Database) {
+        needs_browser!();
+        let person = Person::on(&database);
+        // As slow as people talk.
+        let stage = Stage::with(Options::on(database).set("simulator.speed", "2")).await;
+        let agent = stage.account.agent().await;
+        let browser = stage.owner(person).await;
+        browser.open("/portal/conversations/live").await;
+        stage.account.call(&agent, TALKS).await;
+        browser.click(TALKS).await;
+        browser.arrives("/portal/conversations/live?call=").await;
+        browser.js("window.stays = true", vec![]).await;
+        browser.sees("this is Eva from the clinic").await;
+        browser.counts("#turns li.user", 1).await;
+        browser.sees(("On the line", "En línea")).await;
+        assert_eq!(browser.portraits("live-call").await, [""; 0]);
+        assert_eq!(browser.js("return window.stays", vec![]).await, json!(true), "no page was loaded");
+        browser.click(("Hang up", "Colgar")).await;
+        browser.agrees().await;
+        browser.sees(("Hang-up requested.", "Se pidió terminar la llamada.")).await;
+        browser.no_violations().await;
+    }
+
+    async fn a_conversation_is_tagged_and_found_by_its_tag(database: Database) {
+        let Some((stage, person)) = Stage::seen(database).await else { return };
+        let agent = stage.account.agent().await;
+        let call = stage.account.call(&agent, TALKS).await;
+        stage.account.ended(&call).await;
+        let other = stage.account.call(&agent, "+14155550124").await;
+        stage.account.ended(&other).await;
+        let browser = stage.owner(person).await;
+        let page = format!("/portal/conversations/{}", call.trim_start_matches("call_"));
+        browser.open(&page).await;
+        browser.fill(("New tag", "Etiqueta nueva"), "VIP, Call back").await;
+        browser.click(("Add tag", "Agregar etiqueta")).await;
+        browser.sees(("Tag added.", "Etiqueta agregada.")).await;
+        browser.sees("call back").await;
+        assert_eq!(browser.portraits("tags").await, [""; 0]);
+        browser.click("vip").await;
+        browser.arrives("/portal/conversations?tag=vip").await;
+        browser.counts("tbody a.row", 1).await;
+        browser.sees(("Save this view", "Guardar esta vista")).await;
+        browser.axe().await;
+        browser.click_first("tbody a.row").await;
+        browser.arrives(&page).await;
+        browser.click(("Remove tag vip", "Quitar la etiqueta vip")).await;
+        browser.sees(("Tag removed.", "Etiqueta quitada.")).await;
+        browser.counts(".tag", 1).await;
+        browser.no_violations().await;
     }
 
     async fn a_message_that_a_script_could_not_send_is_not_lost(database: Database) {

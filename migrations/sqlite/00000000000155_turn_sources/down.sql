@@ -1,0 +1,1 @@
+ALTER TABLE conversation_moments DROP COLUMN source;
