@@ -73,7 +73,17 @@ impl World {
     pub(crate) async fn start_spoken(speech: SpeechRegistry) -> Self {
         let network = Network::Spoken(Arc::new(OutOfOrder));
         let sound = Some((network, speech));
-        Self::start_all(SPEED, Vec::new(), PortalConfig::default(), sound).await
+        let database = TestDatabase::sqlite();
+        Self::start_all(database, SPEED, Vec::new(), PortalConfig::default(), sound).await
+    }
+
+    /// A service with this public address on this database.
+    pub(crate) async fn start_on(database: TestDatabase, public_url: &str) -> Self {
+        let config = PortalConfig {
+            public_url: Some(public_url.to_owned()),
+            ..PortalConfig::default()
+        };
+        Self::start_all(database, SPEED, Vec::new(), config, None).await
     }
 
     async fn start_as(
@@ -81,16 +91,17 @@ impl World {
         applications: Vec<Arc<dyn Application>>,
         config: PortalConfig,
     ) -> Self {
-        Self::start_all(speed, applications, config, None).await
+        let database = TestDatabase::sqlite();
+        Self::start_all(database, speed, applications, config, None).await
     }
 
     async fn start_all(
+        database: TestDatabase,
         speed: f64,
         applications: Vec<Arc<dyn Application>>,
         config: PortalConfig,
         sound: Option<(Network, SpeechRegistry)>,
     ) -> Self {
-        let database = TestDatabase::sqlite();
         let store = database.open().await;
         let clock = ManualClock::default();
         let directory = must(tempfile::tempdir());
