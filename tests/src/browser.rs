@@ -250,6 +250,26 @@ impl Browser {
             .await;
     }
 
+    /// Gives the browser an authenticator that keeps passkeys and agrees to everything.
+    pub async fn keeps_passkeys(&self) {
+        let command = driver::Extension {
+            path: "webauthn/authenticator",
+            body: json!({
+                "protocol": "ctap2", "transport": "internal", "hasResidentKey": true,
+                "hasUserVerification": true, "isUserVerified": true, "isUserConsenting": true,
+            }),
+        };
+        must("an authenticator", self.client.issue_cmd(command).await);
+    }
+
+    /// From the next page on, the browser offers no passkey where an address is typed; its authenticator would accept each
+    /// offer at once.
+    pub async fn suggests_no_passkeys(&self) {
+        let script = "PublicKeyCredential.isConditionalMediationAvailable = async () => false";
+        let command = "Page.addScriptToEvaluateOnNewDocument";
+        self.tools(command, json!({"source": script})).await;
+    }
+
     /// Sends a command of the developer tools protocol.
     async fn tools(&self, command: &str, parameters: Value) -> Value {
         let command = driver::Extension {

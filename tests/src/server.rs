@@ -42,6 +42,7 @@ pub struct Options {
     haste: u32,
     through: Option<SocketAddr>,
     disk: Option<PathBuf>,
+    port: u16,
     settings: BTreeMap<String, String>,
 }
 
@@ -55,6 +56,7 @@ impl Options {
             haste: 1,
             through: None,
             disk: None,
+            port: 0,
             settings: BTreeMap::new(),
         };
         for (key, value) in [
@@ -111,6 +113,13 @@ impl Options {
     pub fn on_disk(mut self, folder: &Path) -> Self {
         self.disk = Some(folder.to_owned());
         self
+    }
+
+    /// Known as `http://localhost` at this port, for what browsers do at such an address alone.
+    #[must_use]
+    pub fn at_localhost(mut self, port: u16) -> Self {
+        self.port = port;
+        self.set("http.public_url", format!("http://localhost:{port}"))
     }
 
     /// A separate folder for a server.
@@ -570,7 +579,7 @@ fn spawn(options: &Options, directory: &Path, variables: &[(&str, &str)]) -> Chi
     let mut command = Command::from(command(options, directory));
     command
         .env("OFFHOOK_TEST_HASTE", options.haste.to_string())
-        .args(["serve", "--listen", "127.0.0.1:0"])
+        .args(["serve", "--listen", &format!("127.0.0.1:{}", options.port)])
         .envs(variables.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -68,6 +68,7 @@ pub(crate) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
         include_str!("../assets/portal.js"),
         include_str!("../assets/shell.js"),
         include_str!("../assets/studio.js"),
+        include_str!("../assets/passkeys.js"),
     );
     Asset::script("portal", text)
 });

@@ -13,6 +13,7 @@ pub(crate) mod knowledge;
 pub(crate) mod logs;
 pub(crate) mod numbers;
 pub(crate) mod overview;
+pub(crate) mod passkeys;
 mod passwords;
 pub(crate) mod profile;
 pub(crate) mod quick_start;
@@ -32,6 +33,7 @@ pub(crate) fn table() -> Vec<Page> {
     [
         sign_in::routes(),
         two_step::routes(),
+        passkeys::routes(),
         single_sign_on::routes(),
         first::routes(),
         find::routes(),

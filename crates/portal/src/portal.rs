@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actix_web::HttpRequest;
 use offhook_http::address_of;
-use offhook_services::Services;
+use offhook_services::{RelyingParty, Services};
 use tokio_util::task::TaskTracker;
 
 /// Where the portal is mounted.
@@ -57,6 +57,11 @@ impl Portal {
             .public_url
             .as_deref()
             .is_some_and(|url| url.starts_with("https://"))
+    }
+
+    /// The service as passkeys know it; `None` where there are none.
+    pub(crate) fn relying_party(&self) -> Option<RelyingParty> {
+        RelyingParty::at(self.config.public_url.as_deref()?)
     }
 
     /// Whether a password and a session may travel to this browser: over HTTPS, or within the machine.

@@ -8,6 +8,7 @@ use offhook_domain::AccountId;
 use crate::PATH;
 use crate::fields::{Fields, local_path};
 use crate::lang::Lang;
+use crate::pages::passkeys;
 use crate::parts::form::{self, Input};
 use crate::parts::version::SHOWN_VERSION;
 use crate::trouble::{Earlier, Typed};
@@ -23,6 +24,9 @@ const RESUME_ACCOUNT: &str = "resume_account";
 
 /// Whether it has a file, which must be chosen again.
 const RESUME_FILE: &str = "resume_file";
+
+/// The field of a code.
+pub(crate) const CODE: &str = "code";
 
 /// The longest address that carries the fields of a form with a file; longer ones drop the fields.
 const MAX_ADDRESS: usize = 4_000;
@@ -200,11 +204,11 @@ impl From<Typed> for Kept {
     }
 }
 
-/// The page that asks for a code after the password.
+/// The page that asks for a second factor after the password.
 pub(crate) fn code_page(
     guest: &Guest,
     status: StatusCode,
-    kept: &Kept,
+    (kept, has_passkeys): (&Kept, bool),
     message: Option<&str>,
 ) -> HttpResponse {
     let lang = guest.lang;
@@ -217,6 +221,7 @@ pub(crate) fn code_page(
         form method="post" action={ (PATH) "/sign-in/code" } {
             (kept.hidden())
             (code_field(lang))
+            @if has_passkeys && guest.portal.relying_party().is_some() { (passkeys::button("/sign-in/code/passkey", Some(CODE), lang)) }
             button.primary type="submit" { (lang.t("Sign in", "Iniciar sesión")) }
         }
         p.hint { (lang.t(
@@ -237,6 +242,11 @@ pub(crate) fn page(
     message: Option<&str>,
 ) -> HttpResponse {
     let lang = guest.lang;
+    let has_passkeys = guest.portal.relying_party().is_some();
+    let address = match has_passkeys {
+        true => "username webauthn",
+        false => "username",
+    };
     let body = html! {
         (form::refusal(message))
         @if kept.has_file {
@@ -254,9 +264,15 @@ pub(crate) fn page(
         @if guest.may_sign_in() {
             form method="post" action={ (PATH) "/sign-in" } {
                 (kept.hidden())
-                (Input::text("email", lang.t("Email", "Correo electrónico")).kind("email").value(email).autocomplete("username").required())
+                (Input::text("email", lang.t("Email", "Correo electrónico")).kind("email").value(email).autocomplete(address).required())
                 (Input::text("password", lang.t("Password", "Contraseña")).kind("password").autocomplete("current-password").required())
                 button.primary type="submit" { (lang.t("Sign in", "Iniciar sesión")) }
+            }
+            @if has_passkeys {
+                form method="post" action={ (PATH) "/sign-in/passkey" } {
+                    (kept.hidden())
+                    (passkeys::button("/sign-in/passkey/options", None, lang))
+                }
             }
             p.other-way { a.button href={ (PATH) "/sso" } { (lang.t("Continue with single sign-on", "Continuar con inicio de sesión único")) } }
             details.help {
@@ -270,7 +286,7 @@ pub(crate) fn page(
 
 /// The field of a code.
 pub(crate) fn code_field(lang: Lang) -> Input<'static> {
-    Input::text("code", lang.t("Code", "Código"))
+    Input::text(CODE, lang.t("Code", "Código"))
         .autocomplete("one-time-code")
         .required()
 }

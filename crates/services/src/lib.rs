@@ -125,10 +125,10 @@ pub use offhook_storage as store;
 pub use overview::{Overview, REPLY_STEPS, Totals, Waits};
 pub use page::{Page, PageRequest};
 pub use people::{
-    BeginError, ChangePasswordError, CodeError, InvitationFor, JoinError, Link, LinkError, LinkFor,
-    NewFactor, NewService, PASSWORD_LENGTHS, PasswordFault, People, Person, ProviderFault,
-    SignInError, SignedIn, SingleSignOnBegun, SingleSignOnError, SingleSignOnFault, TwoStepError,
-    new_factor,
+    BeginError, ChangePasswordError, CodeError, GivenFactor, InvitationFor, JoinError, Link,
+    LinkError, LinkFor, NewFactor, NewService, PASSWORD_LENGTHS, PasswordFault, People, Person,
+    ProviderFault, RelyingParty, SignInError, SignedIn, SingleSignOnBegun, SingleSignOnError,
+    SingleSignOnFault, TwoStepError, new_factor,
 };
 pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
 pub use price::PricePart;

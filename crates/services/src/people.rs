@@ -3,6 +3,7 @@
 mod first;
 mod joining;
 mod oidc;
+mod passkeys;
 mod passwords;
 mod sessions;
 mod single_sign_on;
@@ -30,10 +31,11 @@ pub(crate) use sessions::delete_ended;
 pub use first::{BeginError, NewService};
 pub use joining::{InvitationFor, JoinError, Link, LinkError, LinkFor};
 pub use oidc::ProviderFault;
+pub use passkeys::RelyingParty;
 pub use passwords::{PASSWORD_LENGTHS, PasswordFault};
 pub use sessions::{ChangePasswordError, SignInError, SignedIn};
 pub use single_sign_on::{SingleSignOnBegun, SingleSignOnError, SingleSignOnFault};
-pub use two_step::{CodeError, NewFactor, TwoStepError, new_factor};
+pub use two_step::{CodeError, GivenFactor, NewFactor, TwoStepError, new_factor};
 
 /// How long a response waits for its change's entry in the audit log.
 const NOTED_WITHIN: Duration = Duration::from_secs(5);

@@ -820,6 +820,24 @@ tables! {
         expires_at -> sql::Instant,
     }
 
+    passkeys (id) {
+        id -> sql::Uuid,
+        email -> sql::Word,
+        credential_id -> Binary,
+        user_handle -> Binary,
+        name -> Text,
+        credential -> Text,
+        created_at -> sql::Instant,
+        used_at -> Nullable<sql::Instant>,
+    }
+
+    passkey_challenges (digest) {
+        digest -> Binary,
+        source -> Binary,
+        state -> Text,
+        expires_at -> sql::Instant,
+    }
+
     portal_shown_once (session_digest, id) {
         session_digest -> Binary,
         id -> sql::Uuid,

@@ -7,7 +7,7 @@ use offhook_services::{ChangePasswordError, TeamRefusal};
 use super::passwords;
 use super::sign_in::add_session;
 use super::team::refusal;
-use super::two_step;
+use super::{passkeys, two_step};
 use crate::fields::Fields;
 use crate::lang::text;
 use crate::page::Page;
@@ -180,7 +180,7 @@ async fn body(visitor: &Visitor, shown: &Refused<'_>) -> Result<Markup> {
     let person = &visitor.person;
     let people = visitor.services().people();
     let others = people.other_sessions(person).await?;
-    let recovery_codes = people.recovery_codes_left(person).await?;
+    let factors = people.second_factors(person).await?;
     Ok(html! {
         dl.facts {
             (list::fact(t.t("Name", "Nombre"), &person.member.name))
@@ -200,7 +200,8 @@ async fn body(visitor: &Visitor, shown: &Refused<'_>) -> Result<Markup> {
                     button.primary type="submit" { (t.t("Change password", "Cambiar contraseña")) }
                 }))
             }
-            (two_step::section(visitor, recovery_codes, shown.two_step))
+            (passkeys::section(visitor))
+            (two_step::section(visitor, &factors, shown.two_step))
         }
         section aria-labelledby="language" {
             h2 #language { (t.t("Language", "Idioma")) }

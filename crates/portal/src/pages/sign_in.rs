@@ -74,7 +74,8 @@ async fn sign_in(guest: Guest, body: Payload) -> Answer {
             return Ok(again(StatusCode::UNPROCESSABLE_ENTITY, message));
         }
         Err(SignInError::CodeRequired { token }) => {
-            let mut answer = code_page(&guest, StatusCode::OK, &kept, None);
+            let has_passkeys = people.waits_for_passkey(&token).await?;
+            let mut answer = code_page(&guest, StatusCode::OK, (&kept, has_passkeys), None);
             add_cookie_of(&mut answer, &guest.portal, HALF_COOKIE, &token)?;
             return Ok(answer);
         }

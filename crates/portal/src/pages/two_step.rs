@@ -3,16 +3,18 @@
 use actix_web::http::StatusCode;
 use actix_web::web::Payload;
 use maud::{Markup, html};
+use offhook_services::store::SecondFactors;
 use offhook_services::{CodeError, NewFactor, TwoStepError, new_factor};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use qrcode::{Color, EcLevel, QrCode};
 
+use super::passkeys::{check_own, given, not_accepted, proof};
 use super::passwords;
 use super::sign_in::{HALF_COOKIE, MAX_KEPT_BYTES, address, enter, forget};
 use crate::lang::Lang;
 use crate::page::Page;
 use crate::parts::form::{self, Input};
-use crate::signed_out::{Kept, code_field, code_page, insecure};
+use crate::signed_out::{CODE, Kept, code_field, code_page, insecure};
 use crate::trouble::{Answer, Result};
 use crate::visit::layout::Section;
 use crate::visit::{Guest, Post, Viewer, Visit, Visitor, check_origin, read_form_of};
@@ -22,12 +24,18 @@ const SECTION: Section = Section::Profile;
 /// The light border around a QR code, in modules: what scanners need.
 const QUIET_ZONE: usize = 4;
 
+/// The field of a proof beside the code of a new app.
+const PROOF: &str = "proof_code";
+
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
     vec![
         Page::at("/sign-in/code").open_get(ask).open_post(finish),
         Page::at("/profile/two-step").get(set_up).post(turn_on),
         Page::at("/profile/two-step/off").post(turn_off),
+        Page::at("/profile/two-step/codes")
+            .get(ask_renewal)
+            .post(renew),
     ]
 }
 
@@ -37,7 +45,11 @@ async fn ask(guest: Guest) -> Answer {
     let token = cookie.as_ref().map_or("", |cookie| cookie.value());
     let people = guest.portal.services.people();
     Ok(match people.waits_for_code(token).await? {
-        true => code_page(&guest, StatusCode::OK, &Kept::default(), None),
+        true => {
+            let has_passkeys = people.waits_for_passkey(token).await?;
+            let kept = (&Kept::default(), has_passkeys);
+            code_page(&guest, StatusCode::OK, kept, None)
+        }
         false => guest.go("/sign-in", ""),
     })
 }
@@ -47,15 +59,18 @@ async fn finish(guest: Guest, body: Payload) -> Answer {
     check_origin(&guest.req)?;
     let fields = read_form_of(&guest.req, body, None, MAX_KEPT_BYTES).await?;
     let kept = Kept::of(&fields);
-    let again = |status, message: &str| code_page(&guest, status, &kept, Some(message));
+    let cookie = guest.req.cookie(HALF_COOKIE);
+    let token = cookie.as_ref().map_or("", |cookie| cookie.value());
+    let people = guest.portal.services.people();
+    let shown = (&kept, people.waits_for_passkey(token).await?);
+    let again = |status, message: &str| code_page(&guest, status, shown, Some(message));
     if !guest.may_sign_in() {
         return Ok(again(StatusCode::FORBIDDEN, insecure(guest.lang)));
     }
-    let cookie = guest.req.cookie(HALF_COOKIE);
-    let token = cookie.as_ref().map_or("", |cookie| cookie.value());
-    let (people, code) = (guest.portal.services.people(), fields.text("code"));
+    let party = guest.portal.relying_party();
+    let given = given(party.as_ref(), &fields, CODE);
     match people
-        .finish_sign_in(token, code, address(&guest.req))
+        .finish_sign_in(token, given, address(&guest.req))
         .await
     {
         Ok(signed_in) => {
@@ -77,10 +92,13 @@ async fn finish(guest: Guest, body: Payload) -> Answer {
                 Some(message),
             ))
         }
-        Err(CodeError::Wrong) => Ok(again(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            wrong_code(guest.lang),
-        )),
+        Err(CodeError::Wrong) => {
+            let why = match given.passkey {
+                Some(_) => not_accepted(guest.lang),
+                None => wrong_code(guest.lang),
+            };
+            Ok(again(StatusCode::UNPROCESSABLE_ENTITY, why))
+        }
         Err(CodeError::Throttled { seconds }) => {
             let message = passwords::throttled(seconds, guest.lang);
             let mut answer = again(StatusCode::TOO_MANY_REQUESTS, &message);
@@ -101,11 +119,11 @@ const fn wrong_code(lang: Lang) -> &'static str {
 /// `GET /portal/profile/two-step`
 async fn set_up(visit: Visit<Viewer>) -> Answer {
     let people = visit.services().people();
-    if people.recovery_codes_left(&visit.person).await?.is_some() {
+    let factors = people.second_factors(&visit.person).await?;
+    if factors.app.is_some() {
         return Ok(visit.go("/profile", ""));
     }
-    let factor = new_factor(None)?;
-    let body = set_up_form(&visit, &factor, None);
+    let body = set_up_form(&visit, &factors, &new_factor(None)?, None);
     Ok(visit.page(SECTION, title(&visit), &body))
 }
 
@@ -118,17 +136,24 @@ fn title(visitor: &Visitor) -> &'static str {
 /// `POST /portal/profile/two-step`
 async fn turn_on(post: Post<Viewer>) -> Answer {
     let fields = &post.fields;
-    let confirmed = (fields.text("secret"), fields.text("code"));
+    let party = post.portal.relying_party();
+    let entered = (
+        fields.raw("current_password"),
+        given(party.as_ref(), fields, PROOF),
+    );
+    let confirmed = (fields.text("secret"), fields.text(CODE));
     let people = post.services().people();
-    let turned_on =
-        people.turn_on_two_step(&post.person, fields.raw("current_password"), confirmed);
-    let error = match turned_on.await {
+    let error = match people
+        .turn_on_two_step(&post.person, entered, confirmed)
+        .await
+    {
         Ok(codes) => return Ok(post.page(SECTION, title(&post), &codes_once(&post, &codes))),
         Err(error) => error,
     };
     let factor = new_factor(Some(fields.text("secret")))?;
-    refused(&post, error, async |message| {
-        Ok(set_up_form(&post, &factor, Some(message)))
+    refused(&post, title(&post), error, async |message| {
+        let factors = people.second_factors(&post.person).await?;
+        Ok(set_up_form(&post, &factors, &factor, Some(message)))
     })
     .await
 }
@@ -136,18 +161,30 @@ async fn turn_on(post: Post<Viewer>) -> Answer {
 /// `POST /portal/profile/two-step/off`
 async fn turn_off(post: Post<Viewer>) -> Answer {
     let fields = &post.fields;
-    let people = post.services().people();
-    let (password, code) = (fields.raw("current_password"), fields.text("code"));
-    match people.turn_off_two_step(&post.person, password, code).await {
+    let (people, party) = (post.services().people(), post.portal.relying_party());
+    let (password, given) = (
+        fields.raw("current_password"),
+        given(party.as_ref(), fields, CODE),
+    );
+    match people
+        .turn_off_two_step(&post.person, password, given)
+        .await
+    {
         Ok(()) => {
-            let message = post.t(
-                "Two-step verification is off. Your other sessions have ended.",
-                "La verificación en dos pasos está desactivada. Tus otras sesiones terminaron.",
-            );
+            let message = match people.second_factors(&post.person).await?.is_on() {
+                true => post.t(
+                    "Authenticator app removed. Your other sessions have ended.",
+                    "La aplicación de autenticación se quitó. Tus otras sesiones terminaron.",
+                ),
+                false => post.t(
+                    "Two-step verification is off. Your other sessions have ended.",
+                    "La verificación en dos pasos está desactivada. Tus otras sesiones terminaron.",
+                ),
+            };
             Ok(post.go("/profile", message))
         }
         Err(error) => {
-            refused(&post, error, async |message| {
+            refused(&post, title(&post), error, async |message| {
                 super::profile::body_refusing_two_step(&post, message).await
             })
             .await
@@ -155,31 +192,114 @@ async fn turn_off(post: Post<Viewer>) -> Answer {
     }
 }
 
+/// `GET /portal/profile/two-step/codes`
+async fn ask_renewal(visit: Visit<Viewer>) -> Answer {
+    check_own(&visit)?;
+    let people = visit.services().people();
+    let factors = people.second_factors(&visit.person).await?;
+    if !factors.is_on() {
+        return Ok(visit.go("/profile", ""));
+    }
+    let body = renewal(&visit, &factors, None);
+    Ok(visit.page(SECTION, renewal_title(&visit), &body))
+}
+
+fn renewal_title(visitor: &Visitor) -> &'static str {
+    let t = visitor.lang();
+    t.t("New recovery codes", "Nuevos códigos de recuperación")
+}
+
+fn renewal(visitor: &Visitor, factors: &SecondFactors, message: Option<&str>) -> Markup {
+    let t = visitor.lang();
+    html! {
+        (form::refusal(message))
+        p.lead { (t.t(
+            "Your present recovery codes stop working.",
+            "Tus códigos de recuperación actuales dejan de servir.",
+        )) }
+        (form::form(visitor, "/profile/two-step/codes", &html! {
+            (password_field(t))
+            (proof(factors, CODE, t))
+            button.primary type="submit" { (renewal_title(visitor)) }
+        }))
+    }
+}
+
+/// `POST /portal/profile/two-step/codes`
+async fn renew(post: Post<Viewer>) -> Answer {
+    check_own(&post)?;
+    let fields = &post.fields;
+    let (people, party) = (post.services().people(), post.portal.relying_party());
+    let (password, given) = (
+        fields.raw("current_password"),
+        given(party.as_ref(), fields, CODE),
+    );
+    let renewed = people.renew_recovery_codes(&post.person, password, given);
+    match renewed.await {
+        Ok(codes) => Ok(post.page(SECTION, renewal_title(&post), &codes_shown(&post, &codes))),
+        Err(error) => {
+            refused(&post, renewal_title(&post), error, async |message| {
+                let factors = people.second_factors(&post.person).await?;
+                Ok(renewal(&post, &factors, Some(message)))
+            })
+            .await
+        }
+    }
+}
+
+/// Why a change of the second factors was refused, and for how many seconds to wait.
+pub(super) fn why(error: TwoStepError, lang: Lang) -> Result<(String, Option<u64>)> {
+    let message = match error {
+        TwoStepError::Password => lang.t("The password is wrong.", "La contraseña es incorrecta."),
+        TwoStepError::Code => wrong_code(lang),
+        TwoStepError::Name => lang.t(
+            "Enter a name of 1 to 120 characters.",
+            "Escribe un nombre de 1 a 120 caracteres.",
+        ),
+        TwoStepError::TooMany => lang.t(
+            "You have 20 passkeys. Remove one first.",
+            "Tienes 20 llaves de acceso. Quita una primero.",
+        ),
+        TwoStepError::Passkey => lang.t(
+            "The passkey was not added. Try again.",
+            "La llave de acceso no se agregó. Inténtalo de nuevo.",
+        ),
+        TwoStepError::Changed => lang.t(
+            "Two-step verification has changed meanwhile. Load the page again.",
+            "La verificación en dos pasos cambió mientras tanto. Vuelve a cargar la página.",
+        ),
+        TwoStepError::Throttled { seconds } => {
+            return Ok((passwords::throttled(seconds, lang), Some(seconds)));
+        }
+        TwoStepError::Store(error) => return Err(error.into()),
+    };
+    Ok((message.to_owned(), None))
+}
+
 /// Answers a refused form with its page, which `body` draws with the reason.
-async fn refused(
+pub(super) async fn refused(
     post: &Post<Viewer>,
+    title: &str,
     error: TwoStepError,
     body: impl AsyncFnOnce(&str) -> Result<Markup>,
 ) -> Answer {
-    let lang = post.lang();
-    let (message, wait) = match error {
-        TwoStepError::Password => {
-            let message = lang.t("The password is wrong.", "La contraseña es incorrecta.");
-            (message.to_owned(), None)
-        }
-        TwoStepError::Code => (wrong_code(lang).to_owned(), None),
-        TwoStepError::Throttled { seconds } => (passwords::throttled(seconds, lang), Some(seconds)),
-        TwoStepError::Changed => return Ok(post.go("/profile", "")),
-        TwoStepError::Store(error) => return Err(error.into()),
-    };
-    let mut answer = post.refused(SECTION, title(post), &body(&message).await?);
+    if let TwoStepError::Changed = error {
+        return Ok(post.go("/profile", ""));
+    }
+    let (message, wait) = why(error, post.lang())?;
+    let mut answer = post.refused(SECTION, title, &body(&message).await?);
     if let Some(seconds) = wait {
         passwords::retry_after(&mut answer, seconds);
     }
     Ok(answer)
 }
 
-fn set_up_form(visitor: &Visitor, factor: &NewFactor, message: Option<&str>) -> Markup {
+fn set_up_form(
+    visitor: &Visitor,
+    factors: &SecondFactors,
+    factor: &NewFactor,
+    message: Option<&str>,
+) -> Markup {
     let t = visitor.lang();
     let email = visitor.person.member.email.as_str();
     html! {
@@ -200,58 +320,67 @@ fn set_up_form(visitor: &Visitor, factor: &NewFactor, message: Option<&str>) -> 
             input type="hidden" name="secret" value=(factor.secret);
             (password_field(t))
             (code_field(t))
+            @if factors.is_on() { (proof(factors, PROOF, t)) }
             button.primary type="submit" { (t.t("Turn on", "Activar")) }
         }))
     }
 }
 
-/// The section of *Profile*; `recovery_codes` are left, or it is off.
-pub(super) fn section(
-    visitor: &Visitor,
-    recovery_codes: Option<i64>,
-    message: Option<&str>,
-) -> Markup {
+/// The section of *Profile*.
+pub(super) fn section(visitor: &Visitor, factors: &SecondFactors, message: Option<&str>) -> Markup {
     let t = visitor.lang();
+    let left = factors.recovery_codes;
     html! {
         section aria-labelledby="two-step" {
             h2 #two-step { (title(visitor)) }
             (form::refusal(message))
-            @match recovery_codes {
-                None => {
-                    p { (t.t(
-                        "Off. Turn it on to be asked for a code of your phone after your password.",
-                        "Desactivada. Actívala para que se te pida un código de tu teléfono después de la contraseña.",
-                    )) }
-                    p { a.button href={ (crate::PATH) "/profile/two-step" } { (t.t("Set up", "Configurar")) } }
-                }
-                Some(left) => {
-                    p { (t.t("On. Recovery codes left: ", "Activada. Códigos de recuperación restantes: ")) (left) "." }
-                    (form::form(visitor, "/profile/two-step/off", &html! {
-                        (password_field(t))
-                        (code_field(t))
-                        button.danger type="submit" { (t.t("Turn off", "Desactivar")) }
-                    }))
-                }
+            @if factors.is_on() {
+                p { (t.t("On. Recovery codes left: ", "Activada. Códigos de recuperación restantes: ")) (left) "." }
+                p { a.button href={ (crate::PATH) "/profile/two-step/codes" } { (renewal_title(visitor)) } }
+            } @else {
+                p { (t.t(
+                    "Off. Turn it on to be asked for a code of your phone after your password.",
+                    "Desactivada. Actívala para que se te pida un código de tu teléfono después de la contraseña.",
+                )) }
+            }
+            @if factors.app.is_none() {
+                p { a.button href={ (crate::PATH) "/profile/two-step" } { (t.t("Set up an authenticator app", "Configurar una aplicación de autenticación")) } }
+            } @else {
+                (form::form(visitor, "/profile/two-step/off", &html! {
+                    (password_field(t))
+                    (proof(factors, CODE, t))
+                    button.danger type="submit" {
+                        @if factors.passkeys.is_empty() { (t.t("Turn off", "Desactivar")) }
+                        @else { (t.t("Remove authenticator app", "Quitar la aplicación de autenticación")) }
+                    }
+                }))
             }
         }
     }
 }
 
-fn password_field(lang: Lang) -> Input<'static> {
+pub(super) fn password_field(lang: Lang) -> Input<'static> {
     Input::text("current_password", lang.t("Password", "Contraseña"))
         .kind("password")
         .autocomplete("current-password")
         .required()
 }
 
-/// The recovery codes, only on the page that answers the form.
-fn codes_once(visitor: &Visitor, codes: &[String]) -> Markup {
+/// The recovery codes of who has just turned two-step verification on, only on the page that answers the form.
+pub(super) fn codes_once(visitor: &Visitor, codes: &[String]) -> Markup {
     let t = visitor.lang();
     html! {
         p.lead { (t.t(
             "Two-step verification is on. Your other sessions have ended.",
             "La verificación en dos pasos está activada. Tus otras sesiones terminaron.",
         )) }
+        (codes_shown(visitor, codes))
+    }
+}
+
+fn codes_shown(visitor: &Visitor, codes: &[String]) -> Markup {
+    let t = visitor.lang();
+    html! {
         p { (t.t(
             "Keep these recovery codes where you will find them without your phone. Each works once in place of a code. They are not shown again.",
             "Guarda estos códigos de recuperación donde los encuentres sin tu teléfono. Cada uno sirve una vez en lugar de un código. No se muestran de nuevo.",

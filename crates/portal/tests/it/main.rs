@@ -12,6 +12,7 @@ mod integrations;
 mod integrations_attacked;
 mod integrations_in_calls;
 mod knowledge;
+mod passkeys;
 mod seeing;
 mod sessions;
 mod shell;

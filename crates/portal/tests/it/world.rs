@@ -73,8 +73,9 @@ impl World {
     pub(crate) async fn start_spoken(speech: SpeechRegistry) -> Self {
         let network = Network::Spoken(Arc::new(OutOfOrder));
         let sound = Some((network, speech));
-        let plans = Plans::default();
-        Self::start_all(SPEED, Vec::new(), PortalConfig::default(), sound, plans).await
+        let (database, plans) = (TestDatabase::sqlite(), Plans::default());
+        let config = PortalConfig::default();
+        Self::start_all(database, SPEED, Vec::new(), config, sound, plans).await
     }
 
     /// A service in which a minute of the scripted model costs this many thousandths of a credit.
@@ -82,7 +83,17 @@ impl World {
         let mut plans = Plans::default();
         let price = Price::from_millicredits_per_minute(millicredits);
         plans.prices.insert("scripted".to_owned(), price);
-        Self::start_all(SPEED, Vec::new(), PortalConfig::default(), None, plans).await
+        let (database, config) = (TestDatabase::sqlite(), PortalConfig::default());
+        Self::start_all(database, SPEED, Vec::new(), config, None, plans).await
+    }
+
+    /// A service with this public address on this database.
+    pub(crate) async fn start_on(database: TestDatabase, public_url: &str) -> Self {
+        let config = PortalConfig {
+            public_url: Some(public_url.to_owned()),
+            ..PortalConfig::default()
+        };
+        Self::start_all(database, SPEED, Vec::new(), config, None, Plans::default()).await
     }
 
     async fn start_as(
@@ -90,17 +101,18 @@ impl World {
         applications: Vec<Arc<dyn Application>>,
         config: PortalConfig,
     ) -> Self {
-        Self::start_all(speed, applications, config, None, Plans::default()).await
+        let (database, plans) = (TestDatabase::sqlite(), Plans::default());
+        Self::start_all(database, speed, applications, config, None, plans).await
     }
 
     async fn start_all(
+        database: TestDatabase,
         speed: f64,
         applications: Vec<Arc<dyn Application>>,
         config: PortalConfig,
         sound: Option<(Network, SpeechRegistry)>,
         plans: Plans,
     ) -> Self {
-        let database = TestDatabase::sqlite();
         let store = database.open().await;
         let clock = ManualClock::default();
         let directory = must(tempfile::tempdir());

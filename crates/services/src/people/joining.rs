@@ -125,8 +125,8 @@ impl People {
 
     /// Whether the user with this address has turned two-step verification on.
     pub async fn has_two_step(&self, email: &EmailAddress) -> Result<bool> {
-        let factor = self.ctx.store.second_factor(email.clone()).await?;
-        Ok(factor.is_some())
+        let factors = self.ctx.store.second_factors(email.clone()).await?;
+        Ok(factors.is_on())
     }
 
     /// Whether the user with this address has ever set a password.
@@ -144,12 +144,12 @@ impl People {
         let Some((link, account, password)) = found.await? else {
             return Ok(None);
         };
-        let factor = self.ctx.store.second_factor(link.email.clone()).await?;
+        let factors = self.ctx.store.second_factors(link.email.clone()).await?;
         Ok(Some(LinkFor {
             email: link.email,
             account_name: account.name,
             has_password: password.is_some(),
-            has_two_step: factor.is_some(),
+            has_two_step: factors.is_on(),
         }))
     }
 

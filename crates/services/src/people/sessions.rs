@@ -188,7 +188,7 @@ fn plain(email: &str) -> String {
 }
 
 /// IPv6 counts per /64, as in the rate limits.
-fn network(address: IpAddr) -> String {
+pub(super) fn network(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => format!("{:x?}", &address.segments()[..4]),

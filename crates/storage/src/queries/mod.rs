@@ -54,6 +54,7 @@ pub(crate) mod overview;
 pub(crate) mod own;
 pub(crate) mod pages;
 pub(crate) mod passages;
+pub(crate) mod passkeys;
 pub(crate) mod people;
 pub(crate) mod pins;
 pub(crate) mod placing;

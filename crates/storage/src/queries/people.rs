@@ -269,7 +269,7 @@ impl Store {
     }
 
     /// Sets a password with a link. This uses up the link and deletes the person's other ones, removes their second
-    /// factor, ends all their other sessions, deletes the count of `email_key`, and begins a session. Returns the member if the link was valid.
+    /// factors, ends all their other sessions, deletes the count of `email_key`, and begins a session. Returns the member if the link was valid.
     pub fn set_password_by_link(
         &self,
         digest: [u8; 32],
@@ -298,8 +298,9 @@ impl Store {
                 .set(people::by_invitation.eq(false))
                 .execute(conn)
                 .await?;
-            sessions::end_all(conn, &email).await?;
+            // Before the sessions: one that a passkey begins meanwhile waits for its row, and does not outlive this.
             let had_factor = second_factors::forget(conn, &email).await?;
+            sessions::end_all(conn, &email).await?;
             sessions::insert(conn, &session, &member).await?;
             let actor = Actor::Member(member.id);
             audit(conn, account, (actor, "password.set", member.id), at).await?;

@@ -2,6 +2,7 @@
 
 use super::{
     attempts::{self, DELETED_AT_ONCE},
+    passkeys,
     people::{hold_password, member_of, membership, memberships},
     second_factors,
 };
@@ -248,6 +249,7 @@ impl Store {
                 .await?;
             delete_unread(conn, now).await?;
             second_factors::forget_old_halves(conn, now).await?;
+            passkeys::forget_old_challenges(conn, now).await?;
             Ok(has_more | attempts::forget_old(conn, now).await?)
         })
     }

@@ -64,23 +64,84 @@ pub enum Begun {
     Half,
 }
 
-/// A person's second factor.
+/// A person's authenticator app.
 #[derive(Clone)]
 pub struct SecondFactor {
     pub id: CredentialId,
-    /// The secret that is shared with their authenticator app, as it was given.
+    /// The secret that is shared with the app, as it was given.
     pub secret: String,
+}
+
+/// A person's passkey.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = passkeys)]
+pub struct Passkey {
+    pub id: CredentialId,
+    pub email: EmailAddress,
+    /// The authenticator's own id of it.
+    pub credential_id: Vec<u8>,
+    /// What authenticators know the person by.
+    pub user_handle: Vec<u8>,
+    /// How the person calls it.
+    pub name: String,
+    /// The public key and the signature counter, as the caller writes them.
+    pub credential: String,
+    pub created_at: Timestamp,
+    pub used_at: Option<Timestamp>,
+}
+
+/// What a person proves a sign-in with after their password.
+#[derive(Clone)]
+pub struct SecondFactors {
+    pub app: Option<SecondFactor>,
+    /// The oldest first.
+    pub passkeys: Vec<Passkey>,
     /// How many recovery codes are left.
     pub recovery_codes: i64,
 }
 
-/// A code of a second factor. Each is accepted once.
-#[derive(Debug, Clone, Copy)]
+impl SecondFactors {
+    /// Whether a password needs one of them.
+    pub fn is_on(&self) -> bool {
+        self.app.is_some() || !self.passkeys.is_empty()
+    }
+}
+
+/// What a second factor has proved. Each proof is accepted once.
+#[derive(Debug, Clone)]
 pub enum Proof {
-    /// The factor's code of a time step.
+    /// The app's code of a time step.
     Code { factor: CredentialId, step: i64 },
     /// The digest of a recovery code.
     Recovery([u8; 32]),
+    /// A passkey that has signed: its credential when that was verified, and with the new counter.
+    Passkey {
+        id: CredentialId,
+        before: String,
+        after: String,
+    },
+}
+
+/// A challenge that an authenticator is to sign.
+#[derive(Debug, Clone)]
+pub struct NewChallenge {
+    /// The SHA-256 of the browser's token.
+    pub digest: [u8; 32],
+    /// Where it was asked for.
+    pub source: [u8; 32],
+    /// What the answer is verified with.
+    pub state: String,
+    pub at: Timestamp,
+}
+
+/// Whether a passkey was added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PasskeyAdded {
+    /// It is the person's first second factor: they have the recovery codes now.
+    First,
+    Another,
+    /// The authenticator has one that is stored already.
+    Known,
 }
 
 /// A session, and all memberships of its person.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use offhook_domain::{EmailAddress, EventId, MemberId, MemberRole, Plan, Timestamp};
 use offhook_storage::{
-    Account, AttemptKey, AttemptRule, Begun, Invitation, JoinsWith, Member, NewSession,
-    NewSingleSignOn, Proof, SignInLink, Store, mint,
+    Account, AttemptKey, AttemptRule, Begun, Invitation, JoinsWith, Member, NewChallenge,
+    NewSession, NewSingleSignOn, Passkey, PasskeyAdded, Proof, SignInLink, Store, mint,
 };
 use offhook_testkit::contract;
 
@@ -152,13 +152,15 @@ contract! {
         let set = async |step| {
             let recovery = vec![digest(50), digest(51)];
             let with = ("secret", step);
+            let recovery = (recovery, None);
             store.set_second_factor((ana.clone(), T0), with, recovery, session(1, T0)).await.unwrap()
         };
         assert!(set(7).await);
         assert!(!set(8).await, "there is one");
         assert_eq!((who(&store, 1).await, who(&store, 2).await), (Some(ana.id), None));
-        let factor = store.second_factor(ana.email.clone()).await.unwrap().unwrap();
-        assert_eq!((factor.secret.as_str(), factor.recovery_codes), ("secret", 2));
+        let factors = store.second_factors(ana.email.clone()).await.unwrap();
+        let factor = factors.app.unwrap();
+        assert_eq!((factor.secret.as_str(), factors.recovery_codes), ("secret", 2));
 
         let finish = async |half: u8, proof: Proof, of: u8, at| {
             let finished = store.finish_sign_in(digest(half), proof, session(of, at), keys());
@@ -199,8 +201,85 @@ contract! {
         assert!(!finish(19, code(10), 20, after(7)).await);
         // The operator's link turns it off.
         set_password(&shop, &ana, 21, after(8)).await.unwrap();
-        assert!(store.second_factor(ana.email.clone()).await.unwrap().is_none());
+        assert!(!store.second_factors(ana.email.clone()).await.unwrap().is_on());
         assert!(!finish(19, Proof::Recovery(digest(51)), 20, after(8)).await);
+    }
+
+    async fn a_challenge_is_read_once_within_five_minutes_and_a_source_has_a_hundred(store: Store) {
+        let new = |of: u8, source: u8, at| NewChallenge {
+            digest: digest(of),
+            source: digest(source),
+            state: format!("{of}"),
+            at,
+        };
+        let take = async |of: u8, at| store.take_challenge(digest(of), at).await.unwrap();
+        store.keep_challenge(new(1, 1, T0)).await.unwrap();
+        assert_eq!(take(2, T0).await, None);
+        assert_eq!((take(1, after(299)).await, take(1, after(299)).await), (Some("1".to_owned()), None));
+        store.keep_challenge(new(1, 1, T0)).await.unwrap();
+        assert_eq!((take(1, after(300)).await, take(1, T0).await), (None, None));
+        // The browser's next challenge replaces the one before.
+        store.keep_challenge(new(1, 1, T0)).await.unwrap();
+        store.keep_challenge(NewChallenge { state: "other".to_owned(), ..new(1, 1, T0) }).await.unwrap();
+        assert_eq!(take(1, T0).await, Some("other".to_owned()));
+        store.keep_challenge(new(200, 2, T0)).await.unwrap();
+        for of in 0..101 {
+            store.keep_challenge(new(of, 1, after(u64::from(of)))).await.unwrap();
+        }
+        assert_eq!((take(0, after(1)).await, take(1, after(1)).await), (None, Some("1".to_owned())));
+        assert_eq!(take(200, after(1)).await, Some("200".to_owned()), "another source's stays");
+    }
+
+    async fn of_two_signatures_with_one_counter_one_opens_a_session(store: Store) {
+        let shop = Shop::new(&store).await;
+        let ana = join(&shop, "a@x.mx", MemberRole::Owner).await;
+        set_password(&shop, &ana, 1, T0).await;
+        let passkey = |of: u8| Passkey {
+            id: mint(T0),
+            email: ana.email.clone(),
+            credential_id: vec![of; 16],
+            user_handle: vec![9; 16],
+            name: "Phone".to_owned(),
+            credential: "1".to_owned(),
+            created_at: T0,
+            used_at: None,
+        };
+        let add = async |new: &Passkey| {
+            let recovery = vec![digest(50)];
+            store.add_passkey(ana.clone(), new.clone(), recovery, session(1, T0)).await.unwrap()
+        };
+        let (first, second) = (passkey(1), passkey(2));
+        assert_eq!((add(&first).await, add(&passkey(1)).await), (PasskeyAdded::First, PasskeyAdded::Known));
+        assert_eq!(add(&second).await, PasskeyAdded::Another);
+        let proof = |id, before: &str, after: &str| Proof::Passkey {
+            id,
+            before: before.to_owned(),
+            after: after.to_owned(),
+        };
+        let both = race(2, |n| {
+            let (store, ana, proof) = (store.clone(), ana.clone(), proof(first.id, "1", "2"));
+            async move {
+                let session = session([3, 4][n], after(2));
+                let keys = (digest(40), vec![digest(41)]);
+                store.begin_session_by_passkey(ana, proof, session, keys).await.unwrap().is_some()
+            }
+        });
+        assert_eq!(both.await.iter().filter(|is_done| **is_done).count(), 1);
+        let factors = store.second_factors(ana.email.clone()).await.unwrap();
+        let told = factors.passkeys.iter().map(|one| (one.credential.as_str(), one.used_at));
+        assert_eq!(told.collect::<Vec<_>>(), [("2", Some(after(2))), ("1", None)]);
+
+        // The recovery codes go with the last one.
+        let remove = async |id, proof| {
+            store.remove_passkey((ana.clone(), T0), id, proof, session(1, after(3))).await.unwrap()
+        };
+        assert!(!remove(first.id, proof(first.id, "1", "3")).await, "it was used before");
+        assert!(!remove(mint(T0), proof(first.id, "2", "3")).await, "it is nobody's");
+        assert!(remove(first.id, proof(first.id, "2", "3")).await);
+        assert!(store.second_factors(ana.email.clone()).await.unwrap().is_on());
+        assert!(remove(second.id, Proof::Recovery(digest(50))).await);
+        let factors = store.second_factors(ana.email.clone()).await.unwrap();
+        assert_eq!((factors.is_on(), factors.recovery_codes), (false, 0));
     }
 
     async fn a_provider_opens_its_own_account_and_may_be_required(store: Store) {

@@ -11,7 +11,7 @@ use crate::it::shop::{Shop, T0};
 const SCHEMA: &str = include_str!("../../src/schema.rs");
 
 /// Binary columns without secrets: digests, compared values, outgoing bodies, and incoming bodies.
-const PLAIN: [&str; 19] = [
+const PLAIN: [&str; 23] = [
     "api_keys.digest",
     "chat_messages.digest",
     "chat_sessions.token_digest",
@@ -26,6 +26,10 @@ const PLAIN: [&str; 19] = [
     "knowledge_embeddings.vectors",
     "knowledge_pins.content_hash",
     "knowledge_uploads.content",
+    "passkey_challenges.digest",
+    "passkey_challenges.source",
+    "passkeys.credential_id",
+    "passkeys.user_handle",
     "portal_sessions.digest",
     "recovery_codes.digest",
     "sign_in_failures.digest",

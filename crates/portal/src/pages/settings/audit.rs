@@ -203,7 +203,7 @@ fn action_told(action: &str, lang: Lang) -> Markup {
 }
 
 /// What can be filtered by.
-const OBJECTS: [&str; 19] = [
+const OBJECTS: [&str; 20] = [
     "account",
     "agent",
     "analysis",
@@ -217,6 +217,7 @@ const OBJECTS: [&str; 19] = [
     "key",
     "member",
     "number",
+    "passkey",
     "password",
     "sessions",
     "tool",
@@ -243,7 +244,10 @@ fn object_name(object: &str, lang: Lang) -> Option<&'static str> {
         "key" => lang.t("API key", "Clave de API"),
         "member" => lang.t("Member", "Miembro"),
         "number" => lang.t("Phone number", "Número"),
+        "authenticator_app" => lang.t("Authenticator app", "Aplicación de autenticación"),
+        "passkey" => lang.t("Passkey", "Llave de acceso"),
         "password" => lang.t("Password", "Contraseña"),
+        "recovery_codes" => lang.t("Recovery codes", "Códigos de recuperación"),
         "recovery_code" => lang.t("Recovery code", "Código de recuperación"),
         "sessions" => lang.t("Other sessions", "Otras sesiones"),
         "two_step" => lang.t("Two-step verification", "Verificación en dos pasos"),
@@ -265,6 +269,10 @@ fn verb_name(verb: &str, lang: Lang) -> Option<&'static str> {
         "buyer" => lang.t("billing address changed", "cambió sus datos de facturación"),
         "cancel" => lang.t("canceled", "se canceló"),
         "change" | "update" => lang.t("changed", "se cambió"),
+        "copy" => lang.t(
+            "refused: there may be a copy",
+            "rechazada: puede haber una copia",
+        ),
         "connect" => lang.t("connected", "se conectó"),
         "create" => lang.t("created", "se creó"),
         "credit" => lang.t("credited", "se abonó"),
@@ -288,6 +296,7 @@ fn verb_name(verb: &str, lang: Lang) -> Option<&'static str> {
         "redeliver" => lang.t("sent again", "se envió de nuevo"),
         "remove" => lang.t("removed", "se quitó"),
         "rename" => lang.t("name changed", "cambió su nombre"),
+        "renew" => lang.t("renewed", "se renovaron"),
         "resume" => lang.t("resumed", "se reanudó"),
         "retry" => lang.t("retried", "se reintentó"),
         "revoke" => lang.t("revoked", "se revocó"),

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use offhook_tests::{Browser, both, must};
+use offhook_tests::{Browser, Options, Person, both, free_port, must, needs_browser};
 use ring::hmac;
 
 use super::super::session::COOKIE;
@@ -12,6 +12,8 @@ deeds! {
     a_code_of_an_app_is_asked_for_after_the_password: "/portal/profile/two-step", "/portal/sign-in/code";
     single_sign_on_is_offered_to_people_of_accounts_that_have_it:
         "/portal/settings/single-sign-on", "/portal/sso", "/portal/sso/{account}";
+    a_passkey_signs_in_alone_and_after_the_password:
+        "/portal/profile/passkeys", "/portal/profile/passkeys/new", "/portal/profile/two-step/codes";
 }
 
 /// What an authenticator app shows for this key, `ahead` steps of 30 s from now (RFC 6238).
@@ -83,6 +85,65 @@ both! {
         browser.sees("Harbour Hotel").await;
         browser.open("/portal/profile").await;
         browser.sees(("Recovery codes left: 10", "Códigos de recuperación restantes: 10")).await;
+        browser.no_violations().await;
+    }
+
+    async fn a_passkey_signs_in_alone_and_after_the_password(database: Database) {
+        needs_browser!();
+        let person = Person::on(&database);
+        let port = free_port();
+        let stage = Stage::with(Options::on(database).at_localhost(port)).await;
+        // Passkeys belong to names of hosts.
+        let at = |path: &str| format!("http://localhost:{port}/portal{path}");
+        let browser = Browser::of(person, stage.server.address()).await;
+        browser.keeps_passkeys().await;
+        let signs_in = async || {
+            browser.open(&at("/sign-in")).await;
+            browser.fill(("Email", "Correo electrónico"), OWNER).await;
+            browser.fill(("Password", "Contraseña"), PASSWORD).await;
+            browser.click(("Sign in", "Iniciar sesión")).await;
+        };
+        signs_in().await;
+        browser.sees("Harbour Hotel").await;
+        browser.open(&at("/profile/passkeys")).await;
+        browser.sees(("No passkeys yet", "Aún no hay llaves de acceso")).await;
+        browser.click(("Add a passkey", "Agregar una llave de acceso")).await;
+        browser.axe().await;
+        browser.fill(("Name", "Nombre"), "Phone").await;
+        browser.fill(("Password", "Contraseña"), "guess guess guess").await;
+        let add = ("Add passkey", "Agregar llave de acceso");
+        browser.click(add).await;
+        browser.sees(("The password is wrong.", "La contraseña es incorrecta.")).await;
+        browser.was_refused(422).await;
+        browser.fill(("Password", "Contraseña"), PASSWORD).await;
+        browser.click(add).await;
+        let codes = browser.text_of("#codes").await;
+        assert_eq!(codes.split(char::is_whitespace).count(), 10, "{codes}");
+        browser.open(&at("/profile/passkeys")).await;
+        browser.sees("Phone").await;
+        browser.axe().await;
+
+        // The browser suggests it in the field of the address, and its person agrees.
+        browser.forget().await;
+        browser.open(&at("/sign-in")).await;
+        browser.sees("Harbour Hotel").await;
+        let use_one = ("Use a passkey", "Usar una llave de acceso");
+        browser.suggests_no_passkeys().await;
+        browser.forget().await;
+        browser.open(&at("/sign-in")).await;
+        browser.click(use_one).await;
+        browser.sees("Harbour Hotel").await;
+        browser.forget().await;
+        signs_in().await;
+        browser.sees(("Two-step verification", "Verificación en dos pasos")).await;
+        browser.axe().await;
+        browser.click(use_one).await;
+        browser.sees("Harbour Hotel").await;
+        browser.open(&at("/profile/two-step/codes")).await;
+        browser.fill(("Password", "Contraseña"), PASSWORD).await;
+        browser.click(use_one).await;
+        let renewed = browser.text_of("#codes").await;
+        assert_ne!(renewed, codes);
         browser.no_violations().await;
     }
 
