@@ -11,6 +11,8 @@ use crate::ports::Endpoint;
 pub struct Persona {
     /// The prompt, variables already filled in (see [`fill`](crate::fill)).
     pub system_prompt: String,
+    /// What the model is told of the day and of earlier conversations; may be empty.
+    pub context: String,
     /// The first words, such as that the call is recorded. The customer cannot interrupt them. Empty: no notice. An
     /// answering machine does not get the notice.
     pub notice: String,

@@ -335,6 +335,7 @@ fn persona(agent: &LegacyAgent, call: &LegacyCall) -> Persona {
     };
     Persona {
         system_prompt: filled(&agent.system_prompt),
+        context: String::new(),
         notice: String::new(),
         first_message: filled(&agent.first_message),
         language: agent.language.clone().unwrap_or_else(|| "en".to_owned()),

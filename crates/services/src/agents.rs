@@ -9,6 +9,7 @@ mod judge;
 mod offered;
 mod publish;
 mod review;
+mod settings;
 mod speech;
 mod versions;
 
@@ -33,6 +34,7 @@ pub use bodies::{CreateAgent, UpdateAgent};
 pub use drafting::AgentTexts;
 pub use offered::OfferedProvider;
 pub use publish::PublishAgent;
+pub use settings::{AgentSettings, AgentSettingsView, SetAgentSettings};
 pub use versions::AgentVersionView;
 
 /// How often a change without an expected version is retried on a newer head.
@@ -242,6 +244,7 @@ impl Agents {
             language: language.filter(|language| *language != agent.language),
             status,
             config,
+            settings: None,
             at: self.ctx.clock.now(),
         })
     }

@@ -125,6 +125,7 @@ tables! {
         created_at -> sql::Instant,
         published_at -> Nullable<sql::Instant>,
         note -> Nullable<Text>,
+        settings -> Nullable<sql::Json>,
     }
 
     knowledge_folders (id) {

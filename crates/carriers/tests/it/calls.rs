@@ -59,6 +59,7 @@ pub(crate) fn persona() -> Persona {
             say: You are welcome.\n\
             say: Goodbye!"
             .to_owned(),
+        context: String::new(),
         notice: String::new(),
         first_message: "Hello, this is Eva. Do you have a moment?".to_owned(),
         language: "en".to_owned(),

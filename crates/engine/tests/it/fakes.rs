@@ -43,6 +43,7 @@ impl Clock for TokioClock {
 pub(crate) fn persona() -> Persona {
     Persona {
         system_prompt: "You are Eva.".to_owned(),
+        context: String::new(),
         notice: String::new(),
         first_message: "Hello, Eva here.".to_owned(),
         language: "en".to_owned(),

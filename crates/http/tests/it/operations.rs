@@ -91,6 +91,7 @@ impl Operation {
                 json!({"name": "Spring", "agent_id": NOBODY, "recipients": [{"to": "+15005550001"}]})
             }
             "createDocument" => json!({"name": "Pool", "text": "It opens at nine."}),
+            "setAgentSettings" => json!({"time_zone": null}),
             "setWidget" => json!({"enabled": false}),
             "setAnalysisSchema" => json!({"schema": {"type": "object"}}),
             "createFolder" => json!({"name": "Rooms"}),

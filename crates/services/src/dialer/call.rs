@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use offhook_domain::config::Variables;
 use offhook_domain::{
     AgentConfig, AgentStatus, CallHandle, ClaimId, FailureReason, Metadata, Runtime,
 };
-use offhook_engine::ports::{Carrier, DialRequest, NoTools, Tools};
+use offhook_engine::ports::{Carrier, DialRequest, Knowledge, NoTools, Tools};
 use offhook_engine::voice::SpokenCarrier;
 use offhook_engine::{CallControl, Deadline, Moment, Persona, Session, SessionEnd, Voicemail, run};
 use offhook_failpoints as failpoints;
@@ -29,6 +30,7 @@ use crate::recordings::recorder_for;
 use crate::retry::retried;
 use crate::spoken::{Direction, on_a_spoken_line};
 use crate::tools::Toolbox;
+use crate::variables::{Filled, Scene};
 use crate::{Network, Result, Runner};
 
 /// The carrier's first byte leaves within this time of the claim, or not at all.
@@ -68,7 +70,12 @@ async fn hold_fallibly(
         .await;
     }
     let prepared = prepare(runner, call).await?;
-    let (config, mut persona, tools) = match prepared {
+    let Prepared {
+        config,
+        mut persona,
+        tools,
+        knowledge,
+    } = match prepared {
         Ok(prepared) => prepared,
         Err(reason) => return refuse(runner, call, claim, reason).await,
     };
@@ -106,7 +113,6 @@ async fn hold_fallibly(
         },
     };
     let persona = Arc::new(persona);
-    let (tools, knowledge) = with_knowledge(&runner.knowledge, call, &config, tools).await?;
     let session = Session {
         carrier: if call.is_inbound() {
             carrier
@@ -209,7 +215,12 @@ fn watched(
 }
 
 /// What a call needs to run.
-type Prepared = (AgentConfig, Persona, Arc<dyn Tools>);
+struct Prepared {
+    config: AgentConfig,
+    persona: Persona,
+    tools: Arc<dyn Tools>,
+    knowledge: Option<Arc<dyn Knowledge>>,
+}
 
 /// Checks the agent and its hours once more, and fills in the call's variables.
 async fn prepare(
@@ -240,16 +251,33 @@ async fn prepare(
     let Ok(metadata) = Metadata::from_stored(&call.metadata) else {
         return Ok(Err(FailureReason::AgentError));
     };
-    let Some(persona) = persona(&config, &metadata) else {
+    let scene = Scene::of(call);
+    let known = retried(|| {
+        runner.known(
+            (&agent, call.agent_version),
+            &config,
+            &scene,
+            metadata.clone(),
+        )
+    })
+    .await?;
+    let Some(persona) = persona(&config, &known) else {
         return Ok(Err(FailureReason::AgentError));
     };
     let persona = retried(|| runner.with_key(call.account_id, persona.clone())).await?;
     let persona = Persona {
-        notice: config.rendered_consent(&metadata),
+        notice: config.rendered_consent(&known.variables),
         ..persona
     };
-    let tools = tools(runner, call, &config).await?;
-    Ok(Ok((config, persona, tools)))
+    let tools = tools(runner, call, &config, &known.variables).await?;
+    let (tools, knowledge) = with_knowledge(&runner.knowledge, call, &config, tools).await?;
+    let variables = known.variables;
+    Ok(Ok(Prepared {
+        config,
+        persona,
+        tools: Arc::new(Filled { tools, variables }),
+        knowledge,
+    }))
 }
 
 /// The tools of this call: those that the version published at placing has pinned.
@@ -257,6 +285,7 @@ async fn tools(
     runner: &Arc<Runner>,
     call: &Conversation,
     config: &AgentConfig,
+    variables: &Variables,
 ) -> Result<Arc<dyn Tools>> {
     if config.tool_ids.is_empty() {
         return Ok(Arc::new(NoTools));
@@ -268,6 +297,6 @@ async fn tools(
         runner.calls.allowed_prefixes.clone(),
     );
     let functions = Functions::new(runner.integrations.clone(), account, call.id);
-    let toolbox = Toolbox::new(client, prefixes, pinned)?;
+    let toolbox = Toolbox::new(client, prefixes, pinned, variables)?;
     Ok(Arc::new(toolbox.with_functions(functions)))
 }

@@ -1,0 +1,141 @@
+//! What is set of an agent beside its configuration.
+
+use maud::{Markup, html};
+use offhook_domain::json::Json;
+use offhook_domain::{AgentId, MemberRole};
+use offhook_services::{AgentSettings, AgentSettingsView, AgentView, Zone};
+
+use super::{engine_agent, tabs};
+use crate::fields::Fields;
+use crate::lang::{Lang, text};
+use crate::parts::form::{Select, kept, refusal};
+use crate::parts::list;
+use crate::parts::version;
+use crate::trouble::{Answer, Result};
+use crate::visit::layout::Section;
+use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+
+const TIME_ZONE: &str = "time_zone";
+
+fn title(visitor: &Visitor, view: &AgentView) -> String {
+    let name = &view.agent.name;
+    text!(visitor.lang(), "Settings of {name}", "Ajustes de {name}")
+}
+
+async fn current(visitor: &Visitor, id: AgentId) -> Result<AgentSettingsView> {
+    let agents = visitor.services().agents();
+    Ok(agents.settings(visitor.account(), id).await?)
+}
+
+fn fields_of(settings: &AgentSettings) -> Fields {
+    let zone = settings.time_zone.as_deref().unwrap_or_default();
+    Fields::of([(TIME_ZONE, zone)])
+}
+
+/// The body of the API for what a form says.
+fn body(fields: &Fields) -> Json {
+    let text = |name: &str| fields.get(name).map_or(Json::Null, Json::from);
+    Json::object([(TIME_ZONE, text(TIME_ZONE))])
+}
+
+/// Gives the copy of an agent the settings of this one.
+pub(super) async fn copy(post: &Post<Developer>, from: AgentId, to: &AgentView) -> Result<()> {
+    let settings = current(post, from).await?.settings;
+    let agents = post.services().agents();
+    let body = body(&fields_of(&settings));
+    agents
+        .set_settings(post.account(), to.agent.id, &body)
+        .await?;
+    Ok(())
+}
+
+/// `GET /portal/agents/{id}/settings`
+pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
+    let view = engine_agent(&visit).await?;
+    let settings = current(&visit, view.agent.id).await?;
+    let fields = version::stamped(fields_of(&settings.settings));
+    let body = draw(&visit, &view, &fields, None);
+    Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
+}
+
+/// `fields` is the input of a refused form.
+fn draw(visitor: &Visitor, view: &AgentView, fields: &Fields, message: Option<&str>) -> Markup {
+    let t = visitor.lang();
+    html! {
+        (tabs(visitor, &view.agent, "settings"))
+        (refusal(message))
+        p.lead { (t.t(
+            "Saving makes a new version of the agent. Conversations use it once it is published.",
+            "Al guardar se crea una versión nueva del agente. Las conversaciones la usan cuando se publica.",
+        )) }
+        @if visitor.may(MemberRole::Developer) {
+            (kept(visitor, &format!("/agents/{}/settings", view.agent.id), &html! {
+                (version::hidden(fields))
+                (zone(fields, t))
+                button.primary type="submit" { (t.t("Save", "Guardar")) }
+            }))
+        } @else { (facts(fields, t)) }
+    }
+}
+
+fn zone(fields: &Fields, t: Lang) -> Markup {
+    let names = Zone::names();
+    let chosen = fields.text(TIME_ZONE);
+    html! {
+        (Select::new(TIME_ZONE, t.t("Time zone", "Zona horaria"))
+            .option("", t.t("Of the calling hours, else of the account", "La del horario de llamadas o, si no, la de la cuenta"))
+            .options(names.iter().map(|name| (name.as_str(), name.as_str())))
+            .chosen(chosen)
+            .hint(t.t(
+                "For {{date}}, {{time}} and {{weekday}}, and for the day that the model is told.",
+                "Para {{date}}, {{time}} y {{weekday}}, y para el día que se le dice al modelo.")))
+    }
+}
+
+fn facts(fields: &Fields, t: Lang) -> Markup {
+    let zone = match fields.text(TIME_ZONE) {
+        "" => t.t(
+            "Of the calling hours, else of the account",
+            "La del horario de llamadas o, si no, la de la cuenta",
+        ),
+        zone => zone,
+    };
+    html! {
+        dl.facts { (list::fact(t.t("Time zone", "Zona horaria"), zone)) }
+    }
+}
+
+/// `POST /portal/agents/{id}/settings`
+pub(super) async fn set(post: Post<Developer>) -> Answer {
+    let view = engine_agent(&post).await?;
+    let (id, t) = (view.agent.id, post.lang());
+    let before = current(&post, id).await?;
+    let labels = [(TIME_ZONE, t.t("Time zone", "Zona horaria"))];
+    let work = async {
+        let agents = post.services().agents();
+        agents
+            .set_settings(post.account(), id, &body(&post.fields))
+            .await
+    };
+    match version::save(&post, &fields_of(&before.settings), &labels, work).await? {
+        Ok(saved) => {
+            let version = saved.version;
+            let message = match version == before.version {
+                true => t
+                    .t("No changes to save.", "No hay cambios que guardar.")
+                    .to_owned(),
+                false => text!(
+                    t,
+                    "Saved as version {version}. Publish it to use it in calls.",
+                    "Guardado como versión {version}. Publícala para usarla en las llamadas."
+                ),
+            };
+            let path = format!("/agents/{id}/settings");
+            post.done("agent.update", id, &path, &message).await
+        }
+        Err(refused) => {
+            let body = draw(&post, &view, &refused.fields, Some(&refused.message));
+            Ok(post.refused(Section::Agents, &title(&post, &view), &body))
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What an account sets of an agent beside its configuration. Each change saves the next version with the head's
+//! configuration; publishing it puts both in force.
+
+use offhook_boxed::boxed;
+use offhook_domain::body::{Body as _, Integer, Like, Optional, Text};
+use offhook_domain::json::{Fault, FieldError, Fields, Json};
+use offhook_domain::{AccountId, AgentConfig, AgentId, AgentStatus, Runtime, body};
+use offhook_storage::{AgentChange, StoreError};
+use serde::{Deserialize, Serialize};
+
+use super::{Agents, TRIES, stale};
+use crate::error::{Result, UseCaseError};
+use crate::refusal::VersionField;
+use crate::{Refusal, Zone};
+
+body! {
+    /// `PUT /v1/agents/{id}/settings`.
+    #[derive(Debug)]
+    pub SetAgentSettings {
+        time_zone: Option<String>, Optional(Like(Text(1..=64), zone)), "The IANA time zone of the built-in variables; null: that of the calling hours, else the account's.";
+        expected_version: Option<i64>, Optional(Integer(0..=i64::from(i32::MAX))), "The version that the change is based on; 409 if it is not the latest.";
+    }
+}
+
+fn zone(fields: &mut Fields<'_>, name: &str) -> Result<String, FieldError> {
+    let zone = fields.required_string(name, 1..=64)?;
+    match Zone::named(zone) {
+        Some(_) => Ok(zone.to_owned()),
+        None => Err(fields.fault(name, Fault::TimeZone)),
+    }
+}
+
+/// What is set of a version.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentSettings {
+    pub time_zone: Option<String>,
+}
+
+impl AgentSettings {
+    /// Parses the text of a version; without one, nothing is set.
+    pub(crate) fn from_stored(stored: Option<&str>) -> Result<Self, StoreError> {
+        let corrupt = |error| StoreError::Corrupt(format!("an agent's settings: {error}"));
+        let read = stored.map(serde_json::from_str).transpose();
+        Ok(read.map_err(corrupt)?.unwrap_or_default())
+    }
+
+    fn to_stored(&self) -> String {
+        // Serializing plain structs of texts and numbers cannot fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// The settings as the API shows them.
+#[derive(Debug, Clone)]
+pub struct AgentSettingsView {
+    /// The version that has them: the latest.
+    pub version: i32,
+    pub settings: AgentSettings,
+}
+
+#[boxed]
+impl Agents {
+    /// What is set of an agent's latest version.
+    pub async fn settings(&self, account: AccountId, id: AgentId) -> Result<AgentSettingsView> {
+        let found = self.ctx.store.agent_with_settings(account, id).await?;
+        let (agent, stored) = found.ok_or(UseCaseError::NotFound)?;
+        Ok(AgentSettingsView {
+            version: agent.head_version,
+            settings: AgentSettings::from_stored(stored.as_deref())?,
+        })
+    }
+
+    /// Replaces an agent's settings; if that changes them, the next version is saved.
+    pub async fn set_settings(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        body: &Json,
+    ) -> Result<AgentSettingsView> {
+        let body = SetAgentSettings::of(body, &())?;
+        let wanted = AgentSettings {
+            time_zone: body.time_zone,
+        };
+        for _ in 0..TRIES {
+            let store = &self.ctx.store;
+            let found = store.agent_with_settings(account, id).await?;
+            let (agent, stored) = found.ok_or(UseCaseError::NotFound)?;
+            if agent.runtime == Runtime::Legacy {
+                return Err(UseCaseError::UnsupportedRuntime(Refusal::LegacyChange));
+            }
+            if agent.status == AgentStatus::Archived {
+                return Err(UseCaseError::Conflict(Refusal::AgentArchived));
+            }
+            let head = agent.head_version;
+            if body
+                .expected_version
+                .is_some_and(|expected| expected != i64::from(head))
+            {
+                return Err(stale(VersionField::Expected, head));
+            }
+            if AgentSettings::from_stored(stored.as_deref())? == wanted {
+                return Ok(view(head, wanted));
+            }
+            let config = store.agent_with_config(account, id, Some(head)).await?;
+            let config = config.and_then(|(_, config)| config);
+            let change = AgentChange {
+                head_version: head,
+                name: None,
+                language: None,
+                status: None,
+                config: Some(
+                    config.unwrap_or_else(|| AgentConfig::new(&agent.language).to_stored()),
+                ),
+                settings: Some(wanted.to_stored()),
+                at: self.ctx.clock.now(),
+            };
+            if let Some((agent, _)) = store.change_agent(account, id, change).await? {
+                return Ok(view(agent.head_version, wanted));
+            }
+        }
+        Err(UseCaseError::Conflict(Refusal::AgentContended))
+    }
+}
+
+const fn view(version: i32, settings: AgentSettings) -> AgentSettingsView {
+    AgentSettingsView { version, settings }
+}
