@@ -312,6 +312,7 @@ pub(crate) mod conversations {
             outcome -> Nullable<sql::Word>,
             rang_at -> Nullable<sql::Instant>,
             carrier_status -> Nullable<Integer>,
+            forgotten -> Bool,
         }
     }
 }

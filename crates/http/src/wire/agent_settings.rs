@@ -1,13 +1,22 @@
 //! What is set of an agent beside its configuration.
 
+use serde::Serialize;
+
 use offhook_services::AgentSettingsView;
 
 use super::shown;
+
+/// The response to forgetting a caller.
+#[derive(Serialize)]
+pub(crate) struct Forgotten {
+    pub(crate) forgotten: usize,
+}
 
 shown! {
     /// The settings of an agent's latest version.
     AgentSettingsBody(view: AgentSettingsView) {
         version,
         time_zone = &view.settings.time_zone,
+        caller_memory = view.settings.caller_memory,
     }
 }

@@ -75,7 +75,11 @@ impl Operation {
         } else {
             id.to_owned()
         };
-        self.path.replace("{id}", &id).replace("{version}", "1")
+        let target = self.path.replace("{id}", &id).replace("{version}", "1");
+        match self.id.as_str() {
+            "forgetCaller" => target + "?phone=%2B15005550001",
+            _ => target,
+        }
     }
 
     /// A valid body with the required fields, or with a change.

@@ -2,9 +2,9 @@
 //! configuration; publishing it puts both in force.
 
 use offhook_boxed::boxed;
-use offhook_domain::body::{Body as _, Integer, Like, Optional, Text};
+use offhook_domain::body::{Body as _, Integer, Like, Optional, Or, Text};
 use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{AccountId, AgentConfig, AgentId, AgentStatus, Runtime, body};
+use offhook_domain::{AccountId, AgentConfig, AgentId, AgentStatus, E164, Runtime, body};
 use offhook_storage::{AgentChange, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,7 @@ body! {
     #[derive(Debug)]
     pub SetAgentSettings {
         time_zone: Option<String>, Optional(Like(Text(1..=64), zone)), "The IANA time zone of the built-in variables; null: that of the calling hours, else the account's.";
+        caller_memory: i64, Or(Integer(0..=5), 0), "How many summaries of earlier conversations with the same phone number the model is shown, 0 to 5 (default 0: none).";
         expected_version: Option<i64>, Optional(Integer(0..=i64::from(i32::MAX))), "The version that the change is based on; 409 if it is not the latest.";
     }
 }
@@ -35,6 +36,7 @@ fn zone(fields: &mut Fields<'_>, name: &str) -> Result<String, FieldError> {
 #[serde(default)]
 pub struct AgentSettings {
     pub time_zone: Option<String>,
+    pub caller_memory: i64,
 }
 
 impl AgentSettings {
@@ -81,6 +83,7 @@ impl Agents {
         let body = SetAgentSettings::of(body, &())?;
         let wanted = AgentSettings {
             time_zone: body.time_zone,
+            caller_memory: body.caller_memory,
         };
         for _ in 0..TRIES {
             let store = &self.ctx.store;
@@ -120,6 +123,22 @@ impl Agents {
             }
         }
         Err(UseCaseError::Conflict(Refusal::AgentContended))
+    }
+}
+
+#[boxed]
+impl Agents {
+    /// Leaves an agent's conversations with a number out of its memory; returns how many there were. They stay in lists.
+    pub async fn forget_caller(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        phone: E164,
+    ) -> Result<usize> {
+        let store = &self.ctx.store;
+        let agent = store.agent(account, id).await?;
+        let agent = agent.ok_or(UseCaseError::NotFound)?;
+        Ok(store.forget_caller((account, agent.id), phone).await?)
     }
 }
 

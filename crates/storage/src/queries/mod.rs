@@ -44,6 +44,7 @@ pub(crate) mod legacy_reports;
 pub(crate) mod locked_wallets;
 pub(crate) mod locks;
 pub(crate) mod logs;
+pub(crate) mod memory;
 pub(crate) mod moments;
 pub(crate) mod months;
 pub(crate) mod nodes;

@@ -1,21 +1,24 @@
 //! What is set of an agent beside its configuration.
 
 use maud::{Markup, html};
-use offhook_domain::json::Json;
-use offhook_domain::{AgentId, MemberRole};
+use offhook_domain::json::{FieldError, Json};
+use offhook_domain::{AgentId, E164, MemberRole};
 use offhook_services::{AgentSettings, AgentSettingsView, AgentView, Zone};
 
+use super::document::number;
 use super::{engine_agent, tabs};
 use crate::fields::Fields;
 use crate::lang::{Lang, text};
-use crate::parts::form::{Select, kept, refusal};
+use crate::parts::form::{Input, Select, form, kept, refusal};
 use crate::parts::list;
 use crate::parts::version;
-use crate::trouble::{Answer, Result};
+use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 const TIME_ZONE: &str = "time_zone";
+const MEMORY: &str = "caller_memory";
+const PHONE: &str = "phone";
 
 fn title(visitor: &Visitor, view: &AgentView) -> String {
     let name = &view.agent.name;
@@ -29,13 +32,16 @@ async fn current(visitor: &Visitor, id: AgentId) -> Result<AgentSettingsView> {
 
 fn fields_of(settings: &AgentSettings) -> Fields {
     let zone = settings.time_zone.as_deref().unwrap_or_default();
-    Fields::of([(TIME_ZONE, zone)])
+    Fields::of([(TIME_ZONE, zone), (MEMORY, &settings.caller_memory.to_string())])
 }
 
 /// The body of the API for what a form says.
 fn body(fields: &Fields) -> Json {
     let text = |name: &str| fields.get(name).map_or(Json::Null, Json::from);
-    Json::object([(TIME_ZONE, text(TIME_ZONE))])
+    Json::object([
+        (TIME_ZONE, text(TIME_ZONE)),
+        (MEMORY, fields.get(MEMORY).map_or(Json::Null, number)),
+    ])
 }
 
 /// Gives the copy of an agent the settings of this one.
@@ -72,7 +78,18 @@ fn draw(visitor: &Visitor, view: &AgentView, fields: &Fields, message: Option<&s
             (kept(visitor, &format!("/agents/{}/settings", view.agent.id), &html! {
                 (version::hidden(fields))
                 (zone(fields, t))
+                (Input::text(MEMORY, t.t("Earlier conversations to remember", "Conversaciones anteriores que recuerda")).kind("number")
+                    .value(fields.raw(MEMORY)).hint(t.t(
+                        "0 to 5. The model is shown that many summaries of earlier calls and WhatsApp chats with the same number. A caller can fake a number.",
+                        "De 0 a 5. Al modelo se le muestran tantos resúmenes de llamadas y chats de WhatsApp anteriores con el mismo número. Quien llama puede falsear su número.")))
                 button.primary type="submit" { (t.t("Save", "Guardar")) }
+            }))
+            h2 { (t.t("Forget a caller", "Olvidar a alguien")) }
+            (form(visitor, &format!("/agents/{}/forget", view.agent.id), &html! {
+                (Input::text(PHONE, t.t("Phone number", "Número de teléfono")).kind("tel").required().hint(t.t(
+                    "The agent no longer remembers earlier conversations with this number. They stay in the list.",
+                    "El agente ya no recuerda las conversaciones anteriores con este número. Siguen en la lista.")))
+                button type="submit" { (t.t("Forget", "Olvidar")) }
             }))
         } @else { (facts(fields, t)) }
     }
@@ -101,7 +118,54 @@ fn facts(fields: &Fields, t: Lang) -> Markup {
         zone => zone,
     };
     html! {
-        dl.facts { (list::fact(t.t("Time zone", "Zona horaria"), zone)) }
+        dl.facts {
+            (list::fact(t.t("Time zone", "Zona horaria"), zone))
+            (list::fact(t.t("Earlier conversations to remember", "Conversaciones anteriores que recuerda"), fields.text(MEMORY)))
+        }
+    }
+}
+
+const fn labels(t: Lang) -> [(&'static str, &'static str); 2] {
+    [
+        (TIME_ZONE, t.t("Time zone", "Zona horaria")),
+        (
+            MEMORY,
+            t.t(
+                "Earlier conversations to remember",
+                "Conversaciones anteriores que recuerda",
+            ),
+        ),
+    ]
+}
+
+/// `POST /portal/agents/{id}/forget`
+pub(super) async fn forget(post: Post<Developer>) -> Answer {
+    let view = engine_agent(&post).await?;
+    let (id, t) = (view.agent.id, post.lang());
+    let agents = post.services().agents();
+    let phone = post.fields.text(PHONE).parse::<E164>();
+    let forgotten = async {
+        let phone = phone.map_err(|error| FieldError::new(PHONE, error))?;
+        Ok::<_, Trouble>(agents.forget_caller(post.account(), id, phone).await?)
+    };
+    match forgotten.await {
+        Ok(count) => {
+            let message = text!(
+                t,
+                "Conversations forgotten: {count}.",
+                "Conversaciones olvidadas: {count}."
+            );
+            let path = format!("/agents/{id}/settings");
+            post.done("agent.forget", id, &path, &message).await
+        }
+        Err(error) => {
+            let label = [(PHONE, t.t("Phone number", "Número de teléfono"))];
+            let message = post.message_of(error, &label)?;
+            let settings = current(&post, id).await?;
+            let fields = version::stamped(fields_of(&settings.settings));
+            let body = draw(&post, &view, &fields, Some(&message));
+            Ok(post.refused(Section::Agents, &title(&post, &view), &body))
+        }
     }
 }
 
@@ -110,7 +174,7 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
     let view = engine_agent(&post).await?;
     let (id, t) = (view.agent.id, post.lang());
     let before = current(&post, id).await?;
-    let labels = [(TIME_ZONE, t.t("Time zone", "Zona horaria"))];
+    let labels = labels(t);
     let work = async {
         let agents = post.services().agents();
         agents
