@@ -142,6 +142,20 @@ vocabulary! {
         Cancelled => "cancelled",
         /// Not dialed in time.
         Expired => "expired",
+        /// The agent's context URL refused it.
+        ContextRefused => "context_refused",
+    }
+}
+
+vocabulary! {
+    /// What became of a request to a context URL.
+    ContextResult {
+        /// The call began with what it answered.
+        Answered => "answered",
+        /// It refused the call.
+        Refused => "refused",
+        /// It gave no usable answer.
+        Failed => "failed",
     }
 }
 
@@ -203,7 +217,7 @@ vocabulary! {
         Rejected => "rejected",
         /// The number does not exist.
         InvalidNumber => "invalid_number",
-        /// Hung up before the answer.
+        /// Hung up before the answer, or refused by the agent's context URL.
         Cancelled => "cancelled",
         /// Not dialed in time.
         Expired => "expired",
@@ -225,7 +239,7 @@ impl Outcome {
                 FailureReason::Busy => Self::Busy,
                 FailureReason::Rejected => Self::Rejected,
                 FailureReason::InvalidNumber => Self::InvalidNumber,
-                FailureReason::Cancelled => Self::Cancelled,
+                FailureReason::Cancelled | FailureReason::ContextRefused => Self::Cancelled,
                 FailureReason::Expired => Self::Expired,
                 FailureReason::CarrierError
                 | FailureReason::AgentError

@@ -18,6 +18,8 @@ pub struct Persona {
     pub notice: String,
     /// The agent's greeting; if empty, the agent waits for the customer.
     pub first_message: String,
+    /// Whether the agent ends the call with the first message.
+    pub greets_only: bool,
     /// BCP 47.
     pub language: String,
     pub llm: ModelChoice,

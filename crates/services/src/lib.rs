@@ -86,7 +86,7 @@ pub mod bodies {
 
 pub use accounts::{Accounts, BUYER_CHARS, BUYER_LINES, BuyerFault};
 pub use agents::{
-    AgentSettings, AgentSettingsView, AgentTexts, AgentVersionView, AgentView, Agents,
+    AgentSettings, AgentSettingsView, AgentTexts, AgentVersionView, AgentView, Agents, ContextUrl,
     OfferedProvider,
 };
 pub use analyses::{Analyses, AnalysisSchemaView};

@@ -21,6 +21,7 @@ pub(crate) fn persona(config: &AgentConfig, known: &Known) -> Option<Persona> {
         context: known.context.clone(),
         notice: String::new(),
         first_message: rendered.first_message,
+        greets_only: false,
         language: config.language.clone(),
         llm: ModelChoice {
             provider: llm.provider.clone()?,

@@ -72,6 +72,14 @@ impl Scene {
         }
     }
 
+    /// The call's handle, or a written conversation's id.
+    pub(crate) fn call_id(&self) -> String {
+        match self.channel {
+            Channel::Phone | Channel::WidgetVoice => CallHandle(self.id).to_string(),
+            _ => self.id.to_string(),
+        }
+    }
+
     /// The values at `now`, in the language of the agent.
     fn values(
         &self,
@@ -81,10 +89,6 @@ impl Scene {
     ) -> Vec<(&'static str, String)> {
         let number =
             |number: &Option<E164>| number.as_ref().map_or_else(String::new, |n| n.to_string());
-        let id = match self.channel {
-            Channel::Phone | Channel::WidgetVoice => CallHandle(self.id).to_string(),
-            _ => self.id.to_string(),
-        };
         vec![
             ("now", zone.shown(now, "%Y-%m-%dT%H:%M:%S%:z")),
             ("date", date(language, zone, now)),
@@ -96,9 +100,16 @@ impl Scene {
             ("customer_number", number(&self.numbers.0)),
             ("agent_number", number(&self.numbers.1)),
             ("agent_name", name.to_owned()),
-            ("call_id", id),
+            ("call_id", self.call_id()),
         ]
     }
+}
+
+/// What is set beside an agent's configuration.
+pub(crate) struct Background {
+    pub(crate) settings: AgentSettings,
+    /// The time zone of the account, if it has set one.
+    zone: Option<String>,
 }
 
 /// What a conversation is begun with.
@@ -117,23 +128,50 @@ impl Context {
         scene: &Scene,
         metadata: Metadata,
     ) -> Result<Known, StoreError> {
-        let stored = self
-            .store
-            .settings_of_version(agent.account_id, agent.id, version);
-        let (stored, of_account) = stored.await?;
+        let background = self.background(agent, version).await?;
+        self.known_with((agent, &background), config, scene, metadata)
+            .await
+    }
+
+    /// What is set of an agent's version, and its account's time zone.
+    pub(crate) async fn background(
+        &self,
+        agent: &Agent,
+        version: i32,
+    ) -> Result<Background, StoreError> {
+        let store = &self.store;
+        let stored = store.settings_of_version(agent.account_id, agent.id, version);
+        let (stored, zone) = stored.await?;
         let settings = AgentSettings::from_stored(stored.as_deref())?;
+        Ok(Background { settings, zone })
+    }
+
+    /// As [`known`](Self::known), with what is set of the version.
+    pub(crate) async fn known_with(
+        &self,
+        (agent, background): (&Agent, &Background),
+        config: &AgentConfig,
+        scene: &Scene,
+        metadata: Metadata,
+    ) -> Result<Known, StoreError> {
+        let settings = &background.settings;
         let of_hours = config.conversation.calling_hours.as_ref();
         let zone = settings.time_zone.as_deref();
         let zone = zone
             .or(of_hours.map(|hours| &*hours.timezone))
-            .or(of_account.as_deref());
+            .or(background.zone.as_deref());
         let zone = zone.map(Zone::stored).unwrap_or_default();
-        let earlier = self.earlier(agent, settings.caller_memory, scene, &zone).await?;
+        let earlier = self
+            .earlier(agent, settings.caller_memory, scene, &zone)
+            .await?;
         let now = self.clock.now();
         let values = scene.values((&agent.name, &config.language), &zone, now);
         Ok(Known {
             variables: Variables::new(metadata, values),
-            context: [today(&zone, now), earlier].join("\n\n").trim_end().to_owned(),
+            context: [today(&zone, now), earlier]
+                .join("\n\n")
+                .trim_end()
+                .to_owned(),
         })
     }
 

@@ -301,6 +301,7 @@ macro_rules! more_columns {
 }
 
 #[expect(non_camel_case_types, reason = "as diesel names columns")]
+#[expect(unreachable_pub, reason = "no public record has every column")]
 pub(crate) mod conversations {
     more_columns! {
         "conversations", conversations_columns {
@@ -847,6 +848,19 @@ tables! {
         revision -> Integer,
         definition -> Nullable<sql::Json>,
         created_at -> sql::Instant,
+    }
+
+    agent_secrets (agent_id) {
+        agent_id -> sql::Uuid,
+        sealed -> Binary,
+    }
+
+    conversation_contexts (conversation_id) {
+        conversation_id -> sql::Uuid,
+        at -> sql::Instant,
+        took_ms -> Integer,
+        result -> sql::Word,
+        detail -> Text,
     }
 
     conversation_notes (id) {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use offhook_services::AgentSettingsView;
+use offhook_services::{AgentSettingsView, ContextUrl};
 
 use super::shown;
 
@@ -13,10 +13,21 @@ pub(crate) struct Forgotten {
 }
 
 shown! {
+    /// The server that is asked before a call begins.
+    ContextUrlBody(context: ContextUrl) {
+        url,
+        outgoing,
+        failure_message,
+    }
+}
+
+shown! {
     /// The settings of an agent's latest version.
     AgentSettingsBody(view: AgentSettingsView) {
         version,
         time_zone = &view.settings.time_zone,
         caller_memory = view.settings.caller_memory,
+        context_url = view.settings.context_url.as_ref().map(ContextUrlBody),
+        signing_secret = &view.secret,
     }
 }

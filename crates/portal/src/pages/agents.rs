@@ -66,6 +66,7 @@ pub(super) fn routes() -> Vec<Page> {
         of("/agents/{id}/settings")
             .get(settings::show)
             .post(settings::set),
+        of("/agents/{id}/settings/secret").get(settings::show_secret),
         of("/agents/{id}/forget").post(settings::forget),
         of("/agents/{id}/widget")
             .get(widget::show)

@@ -2,10 +2,15 @@
 //! configuration; publishing it puts both in force.
 
 use offhook_boxed::boxed;
-use offhook_domain::body::{Body as _, Integer, Like, Optional, Or, Text};
+use offhook_domain::body::{
+    Body as _, Flag, Integer, Like, LongText, Nested, Optional, Or, Required, Text,
+};
 use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::{AccountId, AgentConfig, AgentId, AgentStatus, E164, Runtime, body};
+use offhook_egress::{MAX_URL_CHARACTERS, TargetUrl};
+use offhook_signing::SigningSecret;
 use offhook_storage::{AgentChange, StoreError};
+use ring::rand::SystemRandom;
 use serde::{Deserialize, Serialize};
 
 use super::{Agents, TRIES, stale};
@@ -14,11 +19,23 @@ use crate::refusal::VersionField;
 use crate::{Refusal, Zone};
 
 body! {
+    /// The server that is asked before a call begins.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub ContextUrl {
+        url: String, Required(Text(1..=MAX_URL_CHARACTERS)), "The URL that is asked before a call begins: public https, at most 2,048 characters.";
+        outgoing: bool, Or(Flag, false), "Whether it is asked before outgoing calls, too (default false).";
+        failure_message: Option<String>, Optional(LongText(2_000)), "What the agent says before it ends the call if the URL gives no usable answer; null: the call goes on without it.";
+    }
+}
+
+body! {
     /// `PUT /v1/agents/{id}/settings`.
     #[derive(Debug)]
     pub SetAgentSettings {
         time_zone: Option<String>, Optional(Like(Text(1..=64), zone)), "The IANA time zone of the built-in variables; null: that of the calling hours, else the account's.";
         caller_memory: i64, Or(Integer(0..=5), 0), "How many summaries of earlier conversations with the same phone number the model is shown, 0 to 5 (default 0: none).";
+        context_url: Option<ContextUrl>, Optional(Nested::<ContextUrl>::of()), "The server that is asked before a call begins; null: none.";
+        new_secret: bool, Or(Flag, false), "Makes a new signing secret for the context URL, in place of the earlier one (default false).";
         expected_version: Option<i64>, Optional(Integer(0..=i64::from(i32::MAX))), "The version that the change is based on; 409 if it is not the latest.";
     }
 }
@@ -37,6 +54,7 @@ fn zone(fields: &mut Fields<'_>, name: &str) -> Result<String, FieldError> {
 pub struct AgentSettings {
     pub time_zone: Option<String>,
     pub caller_memory: i64,
+    pub context_url: Option<ContextUrl>,
 }
 
 impl AgentSettings {
@@ -59,6 +77,8 @@ pub struct AgentSettingsView {
     /// The version that has them: the latest.
     pub version: i32,
     pub settings: AgentSettings,
+    /// The signing secret of the context URL, if one was made now; shown once.
+    pub secret: Option<String>,
 }
 
 #[boxed]
@@ -70,6 +90,7 @@ impl Agents {
         Ok(AgentSettingsView {
             version: agent.head_version,
             settings: AgentSettings::from_stored(stored.as_deref())?,
+            secret: None,
         })
     }
 
@@ -84,7 +105,13 @@ impl Agents {
         let wanted = AgentSettings {
             time_zone: body.time_zone,
             caller_memory: body.caller_memory,
+            context_url: body.context_url,
         };
+        if let Some(context) = &wanted.context_url {
+            TargetUrl::parse(&context.url, self.policy)
+                .map_err(|error| FieldError::new("context_url.url", error))?;
+        }
+        let mut secret = None;
         for _ in 0..TRIES {
             let store = &self.ctx.store;
             let found = store.agent_with_settings(account, id).await?;
@@ -102,8 +129,11 @@ impl Agents {
             {
                 return Err(stale(VersionField::Expected, head));
             }
+            if wanted.context_url.is_some() && secret.is_none() {
+                secret = self.secret(account, id, body.new_secret).await?;
+            }
             if AgentSettings::from_stored(stored.as_deref())? == wanted {
-                return Ok(view(head, wanted));
+                return Ok(view(head, wanted, secret));
             }
             let config = store.agent_with_config(account, id, Some(head)).await?;
             let config = config.and_then(|(_, config)| config);
@@ -119,7 +149,7 @@ impl Agents {
                 at: self.ctx.clock.now(),
             };
             if let Some((agent, _)) = store.change_agent(account, id, change).await? {
-                return Ok(view(agent.head_version, wanted));
+                return Ok(view(agent.head_version, wanted, secret));
             }
         }
         Err(UseCaseError::Conflict(Refusal::AgentContended))
@@ -128,6 +158,24 @@ impl Agents {
 
 #[boxed]
 impl Agents {
+    /// Makes the agent's signing secret, if it has none or a new one is wanted.
+    async fn secret(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        is_new: bool,
+    ) -> Result<Option<String>> {
+        let store = &self.ctx.store;
+        if !is_new && store.agent_secret(id).await?.is_some() {
+            return Ok(None);
+        }
+        let unrandom = |_| StoreError::Internal("the system gives no randomness".to_owned());
+        let secret = SigningSecret::generate(&SystemRandom::new()).map_err(unrandom)?;
+        let is_set = store.set_agent_secret(account, id, secret.expose());
+        UseCaseError::unless_found(is_set.await?)?;
+        Ok(Some(secret.expose().to_owned()))
+    }
+
     /// Leaves an agent's conversations with a number out of its memory; returns how many there were. They stay in lists.
     pub async fn forget_caller(
         &self,
@@ -142,6 +190,10 @@ impl Agents {
     }
 }
 
-const fn view(version: i32, settings: AgentSettings) -> AgentSettingsView {
-    AgentSettingsView { version, settings }
+const fn view(version: i32, settings: AgentSettings, secret: Option<String>) -> AgentSettingsView {
+    AgentSettingsView {
+        version,
+        settings,
+        secret,
+    }
 }

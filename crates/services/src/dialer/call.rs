@@ -11,10 +11,11 @@ use offhook_engine::ports::{Carrier, DialRequest, Knowledge, NoTools, Tools};
 use offhook_engine::voice::SpokenCarrier;
 use offhook_engine::{CallControl, Deadline, Moment, Persona, Session, SessionEnd, Voicemail, run};
 use offhook_failpoints as failpoints;
-use offhook_storage::Conversation;
+use offhook_storage::{Agent, Conversation};
 use tokio::time::Instant;
 
 use super::closing::{Lasted, MediaEnd, close, refuse, settle, summary};
+use super::context::{self, Begun};
 use super::covering::top_up;
 use super::legacy;
 use super::meter::Meter;
@@ -30,7 +31,7 @@ use crate::recordings::recorder_for;
 use crate::retry::retried;
 use crate::spoken::{Direction, on_a_spoken_line};
 use crate::tools::Toolbox;
-use crate::variables::{Filled, Scene};
+use crate::variables::{Background, Filled, Scene};
 use crate::{Network, Result, Runner};
 
 /// The carrier's first byte leaves within this time of the claim, or not at all.
@@ -69,8 +70,9 @@ async fn hold_fallibly(
         )
         .await;
     }
-    let prepared = prepare(runner, call).await?;
+    let prepared = prepare(runner, call, claim).await?;
     let Prepared {
+        call,
         config,
         mut persona,
         tools,
@@ -79,6 +81,7 @@ async fn hold_fallibly(
         Ok(prepared) => prepared,
         Err(reason) => return refuse(runner, call, claim, reason).await,
     };
+    let call = &call;
     failpoints::hit(failpoints::DIAL_AFTER_CLAIM);
     let Some((from, to)) = numbers(call) else {
         return refuse(runner, call, claim, FailureReason::InvalidNumber).await;
@@ -216,22 +219,31 @@ fn watched(
 
 /// What a call needs to run.
 struct Prepared {
+    /// The call, which another agent may have been given.
+    call: Conversation,
     config: AgentConfig,
     persona: Persona,
     tools: Arc<dyn Tools>,
     knowledge: Option<Arc<dyn Knowledge>>,
 }
 
-/// Checks the agent and its hours once more, and fills in the call's variables.
-async fn prepare(
+/// The agent of a call, checked once more.
+pub(super) struct Serving {
+    pub(super) agent: Agent,
+    pub(super) config: AgentConfig,
+    pub(super) background: Background,
+}
+
+/// The agent and its hours, checked once more.
+pub(super) async fn serving(
     runner: &Arc<Runner>,
     call: &Conversation,
-) -> Result<Result<Prepared, FailureReason>> {
-    let version = Some(call.agent_version);
+) -> Result<Result<Serving, FailureReason>> {
+    let version = call.agent_version;
     let found = retried(|| {
         runner
             .store
-            .agent_with_config(call.account_id, call.agent_id, version)
+            .agent_with_config(call.account_id, call.agent_id, Some(version))
     })
     .await?;
     let Some((agent, Some(stored))) = found else {
@@ -248,31 +260,65 @@ async fn prepare(
     {
         return Ok(Err(FailureReason::Expired));
     }
+    let background = retried(|| runner.background(&agent, version)).await?;
+    Ok(Ok(Serving {
+        agent,
+        config,
+        background,
+    }))
+}
+
+/// Asks the agent's context URL, and fills in the call's variables.
+async fn prepare(
+    runner: &Arc<Runner>,
+    call: &Conversation,
+    claim: ClaimId,
+) -> Result<Result<Prepared, FailureReason>> {
+    let own = match serving(runner, call).await? {
+        Ok(serving) => serving,
+        Err(reason) => return Ok(Err(reason)),
+    };
     let Ok(metadata) = Metadata::from_stored(&call.metadata) else {
         return Ok(Err(FailureReason::AgentError));
     };
-    let scene = Scene::of(call);
-    let known = retried(|| {
-        runner.known(
-            (&agent, call.agent_version),
-            &config,
-            &scene,
-            metadata.clone(),
-        )
-    })
-    .await?;
+    let begun = context::ask(runner, call, claim, own, metadata).await?;
+    let Begun {
+        call,
+        serving,
+        metadata,
+        farewell,
+    } = match begun {
+        Ok(begun) => begun,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let Serving {
+        agent,
+        config,
+        background,
+    } = serving;
+    let scene = Scene::of(&call);
+    let of = (&agent, &background);
+    let known = retried(|| runner.known_with(of, &config, &scene, metadata.clone())).await?;
     let Some(persona) = persona(&config, &known) else {
         return Ok(Err(FailureReason::AgentError));
     };
     let persona = retried(|| runner.with_key(call.account_id, persona.clone())).await?;
-    let persona = Persona {
-        notice: config.rendered_consent(&known.variables),
-        ..persona
+    let persona = match farewell {
+        Some(first_message) => Persona {
+            first_message,
+            greets_only: true,
+            ..persona
+        },
+        None => Persona {
+            notice: config.rendered_consent(&known.variables),
+            ..persona
+        },
     };
-    let tools = tools(runner, call, &config, &known.variables).await?;
-    let (tools, knowledge) = with_knowledge(&runner.knowledge, call, &config, tools).await?;
+    let tools = tools(runner, &call, &config, &known.variables).await?;
+    let (tools, knowledge) = with_knowledge(&runner.knowledge, &call, &config, tools).await?;
     let variables = known.variables;
     Ok(Ok(Prepared {
+        call,
         config,
         persona,
         tools: Arc::new(Filled { tools, variables }),

@@ -139,6 +139,7 @@ impl Store {
             delete!(chat_sessions, conversation_id, ids);
             delete!(analyses, conversation_id, ids);
             delete!(conversation_notes, conversation_id, ids);
+            delete!(conversation_contexts, conversation_id, ids);
             delete!(moments, conversation_id, ids);
             delete!(calls, id, ids);
             Ok(())

@@ -26,7 +26,9 @@ impl Store {
                 .load(conn)
                 .await?;
             let summaries = found.into_iter();
-            Ok(summaries.filter_map(|(at, summary)| Some((at, summary?))).collect())
+            Ok(summaries
+                .filter_map(|(at, summary)| Some((at, summary?)))
+                .collect())
         })
     }
 

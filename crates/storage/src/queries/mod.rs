@@ -19,6 +19,7 @@ pub(crate) mod chat_views;
 pub(crate) mod chats;
 pub(crate) mod claims;
 pub(crate) mod closing;
+pub(crate) mod contexts;
 pub(crate) mod conversation_retention;
 pub(crate) mod conversations;
 pub(crate) mod credentials;

@@ -13,7 +13,11 @@ use crate::wire::agent_settings::AgentSettingsBody;
 
 pub(super) fn operations() -> Vec<Operation> {
     let path = "/v1/agents/{id}/settings";
-    let mut phone = query("phone", "The customer's number (E.164); write its `+` as %2B.", e164());
+    let mut phone = query(
+        "phone",
+        "The customer's number (E.164); write its `+` as %2B.",
+        e164(),
+    );
     phone["required"] = true.into();
     operations! {
         GET path, getAgentSettings, Access::Scope(Scope::AgentsRead)
