@@ -144,6 +144,20 @@ vocabulary! {
         Expired => "expired",
         /// A rule of whom the account calls refused it before it was dialed.
         ComplianceBlocked => "compliance_blocked",
+        /// The agent's context URL refused it.
+        ContextRefused => "context_refused",
+    }
+}
+
+vocabulary! {
+    /// What became of a request to a context URL.
+    ContextResult {
+        /// The call began with what it answered.
+        Answered => "answered",
+        /// It refused the call.
+        Refused => "refused",
+        /// It gave no usable answer.
+        Failed => "failed",
     }
 }
 
@@ -205,7 +219,7 @@ vocabulary! {
         Rejected => "rejected",
         /// The number does not exist.
         InvalidNumber => "invalid_number",
-        /// Hung up before the answer.
+        /// Hung up before the answer, or refused by the agent's context URL.
         Cancelled => "cancelled",
         /// Not dialed in time.
         Expired => "expired",
@@ -229,7 +243,7 @@ impl Outcome {
                 FailureReason::Busy => Self::Busy,
                 FailureReason::Rejected => Self::Rejected,
                 FailureReason::InvalidNumber => Self::InvalidNumber,
-                FailureReason::Cancelled => Self::Cancelled,
+                FailureReason::Cancelled | FailureReason::ContextRefused => Self::Cancelled,
                 FailureReason::Expired => Self::Expired,
                 FailureReason::ComplianceBlocked => Self::Blocked,
                 FailureReason::CarrierError

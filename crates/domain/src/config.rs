@@ -20,7 +20,7 @@ pub use sections::{
     AgentConfig, Audio, CallingHours, Conversation, DynamicVariable, KnowledgeBase, KnowledgeMode,
     Llm, ModelRef, Pronunciation, Recording, Routing, Stt, TimeOfDay, Turns, Voice, Voicemail,
 };
-pub use template::{Rendered, render, variables_in};
+pub use template::{BUILT_IN, Rendered, Variables, render, variables_in};
 
 /// The provider name for an OpenAI-compatible server at `llm.endpoint`.
 pub const CUSTOM_PROVIDER: &str = "custom";

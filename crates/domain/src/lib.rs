@@ -37,8 +37,8 @@ pub use analysis::{AnalysisFault, AnalysisStatus};
 pub use batch::{BatchStatus, PausedReason, RecipientStatus};
 pub use billing::{EntryText, InvoiceStatus, TransactionType};
 pub use call::{
-    CallHandle, CallOutcome, CallState, Channel, ConversationStatus, EventType, FailureReason,
-    Outcome, TerminationReason, TurnRole,
+    CallHandle, CallOutcome, CallState, Channel, ContextResult, ConversationStatus, EventType,
+    FailureReason, Outcome, TerminationReason, TurnRole,
 };
 pub use config::{AgentConfig, ConfigWrite};
 pub use credential::CredentialProvider;

@@ -87,6 +87,14 @@ impl Metadata {
         Some(scalar_text(value))
     }
 
+    /// Returns this metadata with the members of `newer`, which win.
+    #[must_use]
+    pub fn with(&self, newer: &Self) -> Self {
+        let is_kept = |name: &str| !newer.members().iter().any(|(newer, _)| newer == name);
+        let kept = self.members().iter().filter(|(name, _)| is_kept(name));
+        Self::of(Json::Object(kept.chain(newer.members()).cloned().collect()))
+    }
+
     /// Returns all variables as text: strings unchanged, numbers as literals, `true` or `false`, and null as an empty
     /// text.
     #[must_use]

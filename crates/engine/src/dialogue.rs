@@ -197,8 +197,14 @@ impl Dialogue {
         let manner = if self.is_written { WRITTEN } else { SPOKEN };
         let manner = manner.replace("{}", &self.persona.language);
         let ending = if self.ends_soon { ENDING } else { "" };
-        let prompt = format!("{}\n\n{manner}\n\n{ending}", self.persona.system_prompt);
-        prompt.trim_end().to_owned()
+        let Persona {
+            system_prompt,
+            context,
+            ..
+        } = &*self.persona;
+        let parts = [system_prompt.as_str(), context, &manner, ending];
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join("\n\n")
     }
 
     fn note(&mut self, role: Role, text: &str) {

@@ -243,6 +243,10 @@ impl<'a> LiveCall<'a> {
         self.machine &= persona.voicemail == Voicemail::LeaveMessage;
         if self.machine {
             self.reply_at = Some(self.after(GREETING_LIMIT));
+        } else if persona.greets_only {
+            let message = persona.first_message.clone();
+            let outcome = CallOutcome::Completed(TerminationReason::AgentHangup);
+            self.part(&message, outcome);
         } else {
             let opening = AgentTurn::opening(&persona.notice, &persona.first_message);
             match opening {

@@ -11,11 +11,15 @@ use crate::ports::Endpoint;
 pub struct Persona {
     /// The prompt, variables already filled in (see [`fill`](crate::fill)).
     pub system_prompt: String,
+    /// What the model is told of the day and of earlier conversations; may be empty.
+    pub context: String,
     /// The first words, such as that the call is recorded. The customer cannot interrupt them. Empty: no notice. An
     /// answering machine does not get the notice.
     pub notice: String,
     /// The agent's greeting; if empty, the agent waits for the customer.
     pub first_message: String,
+    /// Whether the agent ends the call with the first message.
+    pub greets_only: bool,
     /// BCP 47.
     pub language: String,
     pub llm: ModelChoice,

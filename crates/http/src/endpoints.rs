@@ -1,6 +1,7 @@
 //! The API's handlers. Each takes caller, path, query and body, calls one use case, and returns a wire type.
 
 pub(crate) mod account;
+pub(crate) mod agent_settings;
 pub(crate) mod agents;
 pub(crate) mod analyses;
 pub(crate) mod batches;

@@ -6,9 +6,9 @@ use actix_web::web::{self, ServiceConfig};
 use crate::callbacks;
 use crate::endpoint::Endpoint;
 use crate::endpoints::{
-    account, agents, analyses, batches, billing, calls, conversations, docs, gate, integrations,
-    knowledge, logs, models, numbers, process, team, tools, versions, voices, webhooks,
-    widget_door, widget_files, widget_sessions, widgets,
+    account, agent_settings, agents, analyses, batches, billing, calls, conversations, docs, gate,
+    integrations, knowledge, logs, models, numbers, process, team, tools, versions, voices,
+    webhooks, widget_door, widget_files, widget_sessions, widgets,
 };
 use crate::error::ApiError;
 
@@ -19,6 +19,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         models::routes(),
         tools::routes(),
         agents::routes(),
+        agent_settings::routes(),
         versions::routes(),
         widgets::routes(),
         analyses::routes(),

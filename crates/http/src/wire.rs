@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod agent;
+pub(crate) mod agent_settings;
 pub(crate) mod analysis;
 pub(crate) mod batch;
 pub(crate) mod billing;

@@ -335,8 +335,10 @@ fn persona(agent: &LegacyAgent, call: &LegacyCall) -> Persona {
     };
     Persona {
         system_prompt: filled(&agent.system_prompt),
+        context: String::new(),
         notice: String::new(),
         first_message: filled(&agent.first_message),
+        greets_only: false,
         language: agent.language.clone().unwrap_or_else(|| "en".to_owned()),
         llm: ModelChoice {
             provider: "scripted".to_owned(),

@@ -9,6 +9,7 @@ mod judge;
 mod offered;
 mod publish;
 mod review;
+mod settings;
 mod speech;
 mod versions;
 
@@ -20,6 +21,7 @@ use offhook_domain::json::{FieldError, Json};
 use offhook_domain::{
     AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, JsonError, Runtime, Timestamp,
 };
+use offhook_egress::Policy;
 use offhook_storage::{Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, StoreError, mint};
 
 use crate::casefold::fold;
@@ -33,6 +35,7 @@ pub use bodies::{CreateAgent, UpdateAgent};
 pub use drafting::AgentTexts;
 pub use offered::OfferedProvider;
 pub use publish::PublishAgent;
+pub use settings::{AgentSettings, AgentSettingsView, ContextUrl, SetAgentSettings};
 pub use versions::AgentVersionView;
 
 /// How often a change without an expected version is retried on a newer head.
@@ -53,12 +56,20 @@ pub struct Agents {
     pub(crate) ctx: Arc<Context>,
     pub(crate) providers: Arc<Providers>,
     pub(crate) voices: Voices,
+    /// Which URLs agents may name.
+    policy: Policy,
     free: FreeBudget,
 }
 
 impl Agents {
-    pub(crate) fn new(ctx: Arc<Context>, providers: Arc<Providers>, voices: Voices) -> Self {
+    pub(crate) fn new(
+        ctx: Arc<Context>,
+        providers: Arc<Providers>,
+        voices: Voices,
+        policy: Policy,
+    ) -> Self {
         Self {
+            policy,
             ctx,
             providers,
             voices,
@@ -242,6 +253,7 @@ impl Agents {
             language: language.filter(|language| *language != agent.language),
             status,
             config,
+            settings: None,
             at: self.ctx.clock.now(),
         })
     }

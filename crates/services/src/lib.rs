@@ -65,6 +65,7 @@ mod transact;
 mod trials;
 mod turns;
 mod uploads;
+mod variables;
 mod voices;
 mod webhooks;
 mod whatsapp;
@@ -74,7 +75,7 @@ mod zones;
 
 /// The bodies of requests, as they are defined beside their use cases.
 pub mod bodies {
-    pub use crate::agents::{CreateAgent, PublishAgent, UpdateAgent};
+    pub use crate::agents::{CreateAgent, PublishAgent, SetAgentSettings, UpdateAgent};
     pub use crate::analyses::SetAnalysisSchema;
     pub use crate::calls::CallRequest;
     pub use crate::gate::{DialCheckRequest, SuppressionRequest};
@@ -87,7 +88,10 @@ pub mod bodies {
 }
 
 pub use accounts::{Accounts, BUYER_CHARS, BUYER_LINES, BuyerFault};
-pub use agents::{AgentTexts, AgentVersionView, AgentView, Agents, OfferedProvider};
+pub use agents::{
+    AgentSettings, AgentSettingsView, AgentTexts, AgentVersionView, AgentView, Agents, ContextUrl,
+    OfferedProvider,
+};
 pub use analyses::{Analyses, AnalysisSchemaView};
 pub use assembly::{Services, ServicesConfig};
 pub use batches::{BatchBody, Batches, PrintBatch, RECIPIENTS_AT_MOST};

@@ -8,17 +8,20 @@ use offhook_engine::{ModelChoice, Persona};
 use offhook_storage::Conversation;
 
 use crate::retry::retried;
+use crate::variables::{Known, Scene};
 use crate::{Context, Result};
 
 /// The agent's persona, with the conversation's variables filled in; `None` without a model.
-pub(crate) fn persona(config: &AgentConfig, metadata: &Metadata) -> Option<Persona> {
-    let rendered = config.rendered(metadata);
+pub(crate) fn persona(config: &AgentConfig, known: &Known) -> Option<Persona> {
+    let rendered = config.rendered(&known.variables);
     let (llm, turns) = (&config.llm, &config.conversation.turns);
     let seconds = |seconds: i64| Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
     Some(Persona {
         system_prompt: rendered.system_prompt,
+        context: known.context.clone(),
         notice: String::new(),
         first_message: rendered.first_message,
+        greets_only: false,
         language: config.language.clone(),
         llm: ModelChoice {
             provider: llm.provider.clone()?,
@@ -47,10 +50,25 @@ pub(crate) async fn persona_in(ctx: &Context, call: &Conversation) -> Result<Opt
         let store = &ctx.store;
         store.agent_with_config(call.account_id, call.agent_id, version)
     });
-    let stored = found.await?.and_then(|(_, stored)| stored);
-    let config = stored.and_then(|stored| AgentConfig::from_stored(&stored).ok());
+    let Some((agent, Some(stored))) = found.await? else {
+        return Ok(None);
+    };
+    let config = AgentConfig::from_stored(&stored).ok();
     let metadata = Metadata::from_stored(&call.metadata).ok();
-    let Some(persona) = config.zip(metadata).and_then(|(c, m)| persona(&c, &m)) else {
+    let Some((config, metadata)) = config.zip(metadata) else {
+        return Ok(None);
+    };
+    let scene = Scene::of(call);
+    let known = retried(|| {
+        ctx.known(
+            (&agent, call.agent_version),
+            &config,
+            &scene,
+            metadata.clone(),
+        )
+    })
+    .await?;
+    let Some(persona) = persona(&config, &known) else {
         return Ok(None);
     };
     retried(|| ctx.with_key(call.account_id, persona.clone()))

@@ -34,6 +34,13 @@ impl Direction {
             Self::Outbound
         }
     }
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Outbound => "outbound",
+            Self::Inbound => "inbound",
+        }
+    }
 }
 
 /// Why an agent cannot hold a spoken call here. It names providers, which are not secret, and nothing of the call.

@@ -138,6 +138,7 @@ tables! {
         created_at -> sql::Instant,
         published_at -> Nullable<sql::Instant>,
         note -> Nullable<Text>,
+        settings -> Nullable<sql::Json>,
     }
 
     knowledge_folders (id) {
@@ -313,6 +314,7 @@ macro_rules! more_columns {
 }
 
 #[expect(non_camel_case_types, reason = "as diesel names columns")]
+#[expect(unreachable_pub, reason = "no public record has every column")]
 pub(crate) mod conversations {
     more_columns! {
         "conversations", conversations_columns {
@@ -327,6 +329,7 @@ pub(crate) mod conversations {
             consent -> Nullable<Text>,
             blocked_by -> Nullable<sql::Word>,
             opted_out -> Bool,
+            forgotten -> Bool,
         }
     }
 }
@@ -880,6 +883,19 @@ tables! {
         revision -> Integer,
         definition -> Nullable<sql::Json>,
         created_at -> sql::Instant,
+    }
+
+    agent_secrets (agent_id) {
+        agent_id -> sql::Uuid,
+        sealed -> Binary,
+    }
+
+    conversation_contexts (conversation_id) {
+        conversation_id -> sql::Uuid,
+        at -> sql::Instant,
+        took_ms -> Integer,
+        result -> sql::Word,
+        detail -> Text,
     }
 
     conversation_notes (id) {

@@ -59,8 +59,10 @@ pub(crate) fn persona() -> Persona {
             say: You are welcome.\n\
             say: Goodbye!"
             .to_owned(),
+        context: String::new(),
         notice: String::new(),
         first_message: "Hello, this is Eva. Do you have a moment?".to_owned(),
+        greets_only: false,
         language: "en".to_owned(),
         llm: ModelChoice {
             provider: "scripted".to_owned(),

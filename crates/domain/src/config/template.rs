@@ -66,6 +66,69 @@ fn is_identifier(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
+/// The names that a conversation can fill in by itself.
+pub const BUILT_IN: [&str; 12] = [
+    "now",
+    "date",
+    "time",
+    "weekday",
+    "time_zone",
+    "channel",
+    "direction",
+    "customer_number",
+    "agent_number",
+    "customer_name",
+    "agent_name",
+    "call_id",
+];
+
+/// The values of one conversation's `{{names}}`: its metadata, else the built-in ones.
+#[derive(Clone, Default)]
+pub struct Variables {
+    metadata: Metadata,
+    built_in: Vec<(&'static str, String)>,
+}
+
+impl Variables {
+    /// Creates the variables of a conversation with this metadata.
+    #[must_use]
+    pub const fn new(metadata: Metadata, built_in: Vec<(&'static str, String)>) -> Self {
+        Self { metadata, built_in }
+    }
+
+    /// Returns a variable as text; `None` if the conversation has none of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<String> {
+        self.metadata.variable(name).or_else(|| {
+            let mut known = self.built_in.iter();
+            known
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| value.clone())
+        })
+    }
+
+    /// Replaces the names that have a value; others stay.
+    #[must_use]
+    pub fn fill(&self, text: &str) -> String {
+        render(text, |name| {
+            Some(self.get(name).unwrap_or_else(|| format!("{{{{{name}}}}}")))
+        })
+    }
+}
+
+impl From<Metadata> for Variables {
+    fn from(metadata: Metadata) -> Self {
+        Self::new(metadata, Vec::new())
+    }
+}
+
+/// Redacted, because it describes people.
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Variables(…)")
+    }
+}
+
 /// The prompt and the greeting of one call.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Rendered {
@@ -83,27 +146,27 @@ impl fmt::Debug for Rendered {
 }
 
 impl AgentConfig {
-    /// Renders the prompt and the first message of one call. Each variable is replaced by the call's metadata, or else
-    /// its `default`, or else nothing.
+    /// Renders the prompt and the first message of one call. Each variable is replaced by the call's value, or else its
+    /// `default`, or else nothing.
     #[must_use]
-    pub fn rendered(&self, metadata: &Metadata) -> Rendered {
+    pub fn rendered(&self, variables: &Variables) -> Rendered {
         Rendered {
-            system_prompt: self.render_text(&self.system_prompt, metadata),
-            first_message: self.render_text(&self.first_message, metadata),
+            system_prompt: self.render_text(&self.system_prompt, variables),
+            first_message: self.render_text(&self.first_message, variables),
         }
     }
 
     /// Renders the recording notice of one call; empty if the call is not recorded, or there is no notice.
     #[must_use]
-    pub fn rendered_consent(&self, metadata: &Metadata) -> String {
+    pub fn rendered_consent(&self, variables: &Variables) -> String {
         let recording = &self.conversation.recording;
         let text = recording.consent_text.as_ref();
         text.filter(|_| recording.enabled)
-            .map(|text| self.render_text(text, metadata))
+            .map(|text| self.render_text(text, variables))
             .unwrap_or_default()
     }
 
-    /// The variables of the texts that have no default: without metadata they are read as nothing.
+    /// The variables of the texts that are not built in and have no default: without metadata they are read as nothing.
     #[must_use]
     pub fn unset_variables(&self) -> Vec<String> {
         let consent = self.conversation.recording.consent_text.as_deref();
@@ -112,15 +175,16 @@ impl AgentConfig {
         let mut found = variables_in(&texts.collect::<Vec<_>>().join("\n"));
         let is_set = |name: &str| {
             let mut known = self.dynamic_variables.iter();
-            known.any(|known| known.name == name && known.default != Json::Null)
+            BUILT_IN.contains(&name)
+                || known.any(|known| known.name == name && known.default != Json::Null)
         };
         found.retain(|name| !is_set(name));
         found
     }
 
-    fn render_text(&self, text: &str, metadata: &Metadata) -> String {
+    fn render_text(&self, text: &str, variables: &Variables) -> String {
         render(text, |name| {
-            metadata.variable(name).or_else(|| {
+            variables.get(name).or_else(|| {
                 let variable = self.dynamic_variables.iter().find(|v| v.name == name)?;
                 Some(scalar_text(&variable.default))
             })
@@ -194,21 +258,41 @@ mod tests {
         )
         .unwrap();
         let metadata = Metadata::from_stored(r#"{"a":"x","d":null}"#).unwrap();
-        let rendered = config.rendered(&metadata);
+        let rendered = config.rendered(&metadata.into());
         assert_eq!(rendered.system_prompt, "x|7.0||");
         assert_eq!(rendered.first_message, "x");
         assert_eq!(
-            config.rendered(&Metadata::empty()).system_prompt,
+            config.rendered(&Variables::default()).system_prompt,
             "A|7.0||D"
         );
         assert_eq!(format!("{rendered:?}"), "Rendered(…)");
     }
 
     #[test]
+    fn metadata_wins_over_a_built_in_variable_and_that_over_the_default() {
+        let config = AgentConfig::from_json(
+            &Json::parse(
+                br#"{"system_prompt": "{{date}} {{time}} {{customer_name}}",
+                     "dynamic_variables": {"time": {"default": "noon"}, "customer_name": {"default": "friend"}}}"#,
+            )
+            .unwrap(),
+            "config",
+            "en",
+        )
+        .unwrap();
+        let metadata = Metadata::from_stored(r#"{"date":"any day"}"#).unwrap();
+        let built_in = vec![("date", "today".to_owned()), ("time", "09:00".to_owned())];
+        let variables = Variables::new(metadata, built_in);
+        let rendered = config.rendered(&variables);
+        assert_eq!(rendered.system_prompt, "any day 09:00 friend");
+        assert_eq!(variables.fill("{{ time }} {{nobody}}"), "09:00 {{nobody}}");
+    }
+
+    #[test]
     fn the_variables_of_the_texts_that_have_no_default_are_named() {
         let config = AgentConfig::from_json(
             &Json::parse(
-                br#"{"system_prompt": "{{b}} {{a}} {{#if x}} {{b}} {{set}}", "first_message": "{{{ c }}}",
+                br#"{"system_prompt": "{{b}} {{a}} {{#if x}} {{b}} {{set}} {{weekday}}", "first_message": "{{{ c }}}",
                      "dynamic_variables": {"a": {}, "set": {"default": ""}},
                      "conversation": {"recording": {"consent_text": "{{d}}"}}}"#,
             )
@@ -229,11 +313,11 @@ mod tests {
                 consent_text: Some(text.to_owned()),
             };
             let metadata = Metadata::from_stored(r#"{"name":"Ana"}"#).unwrap();
-            config.rendered_consent(&metadata)
+            config.rendered_consent(&metadata.into())
         };
         assert_eq!(consent(true, "{{name}}, grabamos."), "Ana, grabamos.");
         assert_eq!(consent(false, "Grabamos."), "");
-        let silent = AgentConfig::new("es").rendered_consent(&Metadata::empty());
+        let silent = AgentConfig::new("es").rendered_consent(&Variables::default());
         assert_eq!(silent, "");
     }
 

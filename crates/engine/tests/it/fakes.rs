@@ -43,8 +43,10 @@ impl Clock for TokioClock {
 pub(crate) fn persona() -> Persona {
     Persona {
         system_prompt: "You are Eva.".to_owned(),
+        context: String::new(),
         notice: String::new(),
         first_message: "Hello, Eva here.".to_owned(),
+        greets_only: false,
         language: "en".to_owned(),
         llm: choice("main", &[]),
         max_duration: Duration::from_secs(600),

@@ -1,6 +1,7 @@
 //! The operations and schemas of each resource.
 
 mod account;
+mod agent_settings;
 mod agents;
 mod analyses;
 mod batches;
@@ -27,6 +28,7 @@ pub(super) fn operations() -> Vec<Operation> {
     [
         account::operations(),
         agents::operations(),
+        agent_settings::operations(),
         widgets::operations(),
         analyses::operations(),
         tools::operations(),
@@ -53,6 +55,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     [
         account::schemas(),
         agents::schemas(),
+        agent_settings::schemas(),
         widgets::schemas(),
         analyses::schemas(),
         tools::schemas(),

@@ -274,7 +274,8 @@ fn shape(value: &Value) -> Vec<String> {
 const REST: &str = "
     getDocumentContent searchKnowledge listDocuments listFolders getFolder createTool
     listTools getTool createAgent updateAgent publishAgent getAgent setWidget getWidget
-    setAnalysisSchema getAnalysisSchema listAgentVersions getAgentVersion createPhoneNumber
+    setAnalysisSchema getAnalysisSchema listAgentVersions getAgentVersion setAgentSettings
+    getAgentSettings forgetCaller createPhoneNumber
     updatePhoneNumber getPhoneNumber importPhoneNumbers listPhoneNumbers createWebhook
     listWebhooks getWebhook updateWebhook rotateWebhookSecret testWebhook listDeliveries
     recoverWebhook placeCall hangUpCall getCall getConversation listCalls listConversations

@@ -4,6 +4,7 @@
 #![cfg(test)]
 
 mod addresses;
+mod agent_settings;
 mod agents;
 mod analyses;
 mod app;
@@ -16,6 +17,7 @@ mod checks;
 mod client;
 mod clocks;
 mod config_effects;
+mod context_urls;
 mod contract;
 mod conversations;
 mod docs;

@@ -75,7 +75,11 @@ impl Operation {
         } else {
             id.to_owned()
         };
-        self.path.replace("{id}", &id).replace("{version}", "1")
+        let target = self.path.replace("{id}", &id).replace("{version}", "1");
+        match self.id.as_str() {
+            "forgetCaller" => target + "?phone=%2B15005550001",
+            _ => target,
+        }
     }
 
     /// A valid body with the required fields, or with a change.
@@ -91,6 +95,7 @@ impl Operation {
                 json!({"name": "Spring", "agent_id": NOBODY, "recipients": [{"to": "+15005550001"}]})
             }
             "createDocument" => json!({"name": "Pool", "text": "It opens at nine."}),
+            "setAgentSettings" => json!({"time_zone": null}),
             "setWidget" => json!({"enabled": false}),
             "setAnalysisSchema" => json!({"schema": {"type": "object"}}),
             "createSuppression" => json!({"number": "+15005550001"}),

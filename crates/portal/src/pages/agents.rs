@@ -11,6 +11,7 @@ mod languages;
 mod new;
 mod preview;
 pub(super) mod saving;
+mod settings;
 mod show;
 mod studio;
 mod templates;
@@ -62,6 +63,11 @@ pub(super) fn routes() -> Vec<Page> {
         of("/agents/{id}/versions/{version}/publish").post(versions::publish_version),
         of("/agents/{id}/versions/{version}/restore").post(versions::restore),
         of("/agents/{id}/diff").get(versions::diff),
+        of("/agents/{id}/settings")
+            .get(settings::show)
+            .post(settings::set),
+        of("/agents/{id}/settings/secret").get(settings::show_secret),
+        of("/agents/{id}/forget").post(settings::forget),
         of("/agents/{id}/widget")
             .get(widget::show)
             .post(widget::set),
@@ -111,6 +117,7 @@ fn tabs(visitor: &Visitor, agent: &Agent, current: &str) -> Markup {
         ("", t.t("Overview", "Resumen"), MemberRole::Viewer),
         ("edit", t.t("Edit", "Editar"), MemberRole::Developer),
         ("json", t.t("JSON", "JSON"), MemberRole::Developer),
+        ("settings", t.t("Settings", "Ajustes"), MemberRole::Viewer),
         ("versions", t.t("Versions", "Versiones"), MemberRole::Viewer),
         ("widget", t.t("Widget", "Widget"), MemberRole::Viewer),
         ("analysis", t.t("Analysis", "Análisis"), MemberRole::Viewer),

@@ -1,6 +1,7 @@
 //! Tests the portal over a running service, as a browser without script sees it.
 
 mod account;
+mod agent_settings;
 mod agents;
 mod analyses;
 mod answers;

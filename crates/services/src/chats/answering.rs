@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use offhook_domain::body::{Body as _, Optional, Own, Required};
+use offhook_domain::config::Variables;
 use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::tool::{Tool, ToolKind};
 use offhook_domain::{
@@ -34,6 +35,7 @@ use crate::personas::persona;
 use crate::retry::retried;
 use crate::tools::Toolbox;
 use crate::turns::{recalled, stored};
+use crate::variables::{Filled, Scene};
 use crate::{Refusal, Runner};
 
 const MAX_TEXT_BYTES: usize = 4_096;
@@ -172,10 +174,15 @@ impl Chats {
         check_status(agent.status)?;
         let config = AgentConfig::from_stored(&stored).map_err(|_| broken())?;
         let metadata = Metadata::from_stored(&call.metadata).map_err(|_| broken())?;
-        let persona = persona(&config, &metadata).ok_or_else(broken)?;
+        let (scene, version) = (Scene::of(call), call.agent_version);
+        let known = shared.known((&agent, version), &config, &scene, metadata);
+        let known = known.await?;
+        let persona = persona(&config, &known).ok_or_else(broken)?;
         let persona = shared.with_key(call.account_id, persona).await?;
-        let tools = tools(shared, call, &config).await?;
+        let variables = known.variables;
+        let tools = tools(shared, call, &config, &variables).await?;
         let (tools, knowledge) = with_knowledge(&shared.knowledge, call, &config, tools).await?;
+        let tools = Arc::new(Filled { tools, variables });
         Ok(Ready {
             persona: Arc::new(persona),
             tools,
@@ -214,6 +221,7 @@ async fn tools(
     shared: &Arc<Runner>,
     call: &Conversation,
     config: &AgentConfig,
+    variables: &Variables,
 ) -> Result<Arc<dyn Tools>, StoreError> {
     if config.tool_ids.is_empty() {
         return Ok(Arc::new(NoTools));
@@ -226,7 +234,7 @@ async fn tools(
     });
     let client = shared.tool_client.clone();
     let functions = Functions::new(shared.integrations.clone(), account, call.id);
-    let toolbox = Toolbox::new(client, Vec::new(), pinned)?;
+    let toolbox = Toolbox::new(client, Vec::new(), pinned, variables)?;
     Ok(Arc::new(toolbox.with_functions(functions)))
 }
 

@@ -14,6 +14,7 @@ use crate::calls::metadata;
 use crate::conversations::{begin_text, serving};
 use crate::digest::sha256;
 use crate::error::{Result, UseCaseError};
+use crate::variables::Scene;
 use crate::widgets::count_session;
 use crate::{Refusal, Runner};
 
@@ -71,7 +72,10 @@ impl Chats {
                 .0
                 .new_text(&found.agent, channel, found.account.plan, config)
         };
-        let first_message = config.rendered(metadata).first_message;
+        let scene = Scene::of_new(&new);
+        let version = (&found.agent, new.agent_version);
+        let known = self.0.known(version, config, &scene, metadata.clone());
+        let first_message = config.rendered(&known.await?.variables).first_message;
         let opened = OpenedChat {
             id: new.id,
             token: new_token()?,

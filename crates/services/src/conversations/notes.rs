@@ -4,7 +4,7 @@ use offhook_boxed::boxed;
 use offhook_domain::body::{Body as _, Name, Required};
 use offhook_domain::json::Json;
 use offhook_domain::{ConversationId, MemberRole, NoteId, SavedViewId, body};
-use offhook_storage::{Moment, Note, SavedView, mint};
+use offhook_storage::{ContextNote, Moment, Note, SavedView, mint};
 
 use super::Conversations;
 use crate::error::{Result, UseCaseError};
@@ -39,6 +39,11 @@ impl Conversations {
     /// The changes of state of a conversation that the caller may read, in order.
     pub async fn states(&self, id: ConversationId) -> Result<Vec<Moment>> {
         Ok(self.ctx.store.states(id).await?)
+    }
+
+    /// What became of the request to the agent's context URL. The caller may read the conversation.
+    pub async fn context_note(&self, id: ConversationId) -> Result<Option<ContextNote>> {
+        Ok(self.ctx.store.context_note(id).await?)
     }
 
     /// How loud each side of a recording is; `None` without a recording that can be drawn.

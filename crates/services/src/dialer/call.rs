@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use offhook_domain::config::Variables;
 use offhook_domain::{
     AgentConfig, AgentStatus, CallHandle, ClaimId, FailureReason, Metadata, Runtime,
 };
-use offhook_engine::ports::{Carrier, DialRequest, NoTools, Tools};
+use offhook_engine::ports::{Carrier, DialRequest, Knowledge, NoTools, Tools};
 use offhook_engine::voice::SpokenCarrier;
 use offhook_engine::{CallControl, Deadline, Moment, Persona, Session, SessionEnd, Voicemail, run};
 use offhook_failpoints as failpoints;
-use offhook_storage::Conversation;
+use offhook_storage::{Agent, Conversation};
 use tokio::time::Instant;
 
 use super::closing::{Lasted, MediaEnd, close, refuse, settle, summary};
+use super::context::{self, Begun};
 use super::covering::top_up;
 use super::legacy;
 use super::meter::Meter;
@@ -30,6 +32,7 @@ use crate::recordings::recorder_for;
 use crate::retry::retried;
 use crate::spoken::{Direction, on_a_spoken_line};
 use crate::tools::Toolbox;
+use crate::variables::{Background, Filled, Scene};
 use crate::{Network, Result, Runner};
 
 /// The carrier's first byte leaves within this time of the claim, or not at all.
@@ -68,11 +71,18 @@ async fn hold_fallibly(
         )
         .await;
     }
-    let prepared = prepare(runner, call).await?;
-    let (config, mut persona, tools) = match prepared {
+    let prepared = prepare(runner, call, claim).await?;
+    let Prepared {
+        call,
+        config,
+        mut persona,
+        tools,
+        knowledge,
+    } = match prepared {
         Ok(prepared) => prepared,
         Err(reason) => return refuse(runner, call, claim, reason).await,
     };
+    let call = &call;
     failpoints::hit(failpoints::DIAL_AFTER_CLAIM);
     let Some((from, to)) = numbers(call) else {
         return refuse(runner, call, claim, FailureReason::InvalidNumber).await;
@@ -107,7 +117,6 @@ async fn hold_fallibly(
         },
     };
     let persona = Arc::new(persona);
-    let (tools, knowledge) = with_knowledge(&runner.knowledge, call, &config, tools).await?;
     let tools = WithOptOut::of(runner, call, tools);
     let session = Session {
         carrier: if call.is_inbound() {
@@ -211,18 +220,32 @@ fn watched(
 }
 
 /// What a call needs to run.
-type Prepared = (AgentConfig, Persona, Arc<dyn Tools>);
+struct Prepared {
+    /// The call, which another agent may have been given.
+    call: Conversation,
+    config: AgentConfig,
+    persona: Persona,
+    tools: Arc<dyn Tools>,
+    knowledge: Option<Arc<dyn Knowledge>>,
+}
 
-/// Checks the agent and its hours once more, and fills in the call's variables.
-async fn prepare(
+/// The agent of a call, checked once more.
+pub(super) struct Serving {
+    pub(super) agent: Agent,
+    pub(super) config: AgentConfig,
+    pub(super) background: Background,
+}
+
+/// The agent and its hours, checked once more.
+pub(super) async fn serving(
     runner: &Arc<Runner>,
     call: &Conversation,
-) -> Result<Result<Prepared, FailureReason>> {
-    let version = Some(call.agent_version);
+) -> Result<Result<Serving, FailureReason>> {
+    let version = call.agent_version;
     let found = retried(|| {
         runner
             .store
-            .agent_with_config(call.account_id, call.agent_id, version)
+            .agent_with_config(call.account_id, call.agent_id, Some(version))
     })
     .await?;
     let Some((agent, Some(stored))) = found else {
@@ -239,19 +262,70 @@ async fn prepare(
     {
         return Ok(Err(FailureReason::Expired));
     }
+    let background = retried(|| runner.background(&agent, version)).await?;
+    Ok(Ok(Serving {
+        agent,
+        config,
+        background,
+    }))
+}
+
+/// Asks the agent's context URL, and fills in the call's variables.
+async fn prepare(
+    runner: &Arc<Runner>,
+    call: &Conversation,
+    claim: ClaimId,
+) -> Result<Result<Prepared, FailureReason>> {
+    let own = match serving(runner, call).await? {
+        Ok(serving) => serving,
+        Err(reason) => return Ok(Err(reason)),
+    };
     let Ok(metadata) = Metadata::from_stored(&call.metadata) else {
         return Ok(Err(FailureReason::AgentError));
     };
-    let Some(persona) = persona(&config, &metadata) else {
+    let begun = context::ask(runner, call, claim, own, metadata).await?;
+    let Begun {
+        call,
+        serving,
+        metadata,
+        farewell,
+    } = match begun {
+        Ok(begun) => begun,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let Serving {
+        agent,
+        config,
+        background,
+    } = serving;
+    let scene = Scene::of(&call);
+    let of = (&agent, &background);
+    let known = retried(|| runner.known_with(of, &config, &scene, metadata.clone())).await?;
+    let Some(persona) = persona(&config, &known) else {
         return Ok(Err(FailureReason::AgentError));
     };
     let persona = retried(|| runner.with_key(call.account_id, persona.clone())).await?;
-    let persona = Persona {
-        notice: config.rendered_consent(&metadata),
-        ..persona
+    let persona = match farewell {
+        Some(first_message) => Persona {
+            first_message,
+            greets_only: true,
+            ..persona
+        },
+        None => Persona {
+            notice: config.rendered_consent(&known.variables),
+            ..persona
+        },
     };
-    let tools = tools(runner, call, &config).await?;
-    Ok(Ok((config, persona, tools)))
+    let tools = tools(runner, &call, &config, &known.variables).await?;
+    let (tools, knowledge) = with_knowledge(&runner.knowledge, &call, &config, tools).await?;
+    let variables = known.variables;
+    Ok(Ok(Prepared {
+        call,
+        config,
+        persona,
+        tools: Arc::new(Filled { tools, variables }),
+        knowledge,
+    }))
 }
 
 /// The tools of this call: those that the version published at placing has pinned.
@@ -259,6 +333,7 @@ async fn tools(
     runner: &Arc<Runner>,
     call: &Conversation,
     config: &AgentConfig,
+    variables: &Variables,
 ) -> Result<Arc<dyn Tools>> {
     if config.tool_ids.is_empty() {
         return Ok(Arc::new(NoTools));
@@ -274,7 +349,7 @@ async fn tools(
         ctx: runner.ctx.clone(),
         account,
     };
-    let toolbox = Toolbox::new(client, prefixes, pinned)?;
+    let toolbox = Toolbox::new(client, prefixes, pinned, variables)?;
     let toolbox = toolbox.with_functions(functions);
     Ok(Arc::new(toolbox.with_transfers(transfers)))
 }

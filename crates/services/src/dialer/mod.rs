@@ -3,6 +3,7 @@
 mod call;
 mod came_in;
 mod closing;
+mod context;
 mod covering;
 mod hangups;
 mod leases;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use offhook_domain::config::Variables;
 use offhook_domain::tool::Tool;
 use offhook_domain::{Json, Timestamp};
 use offhook_egress::{GuardedClient, Policy};
@@ -84,7 +85,13 @@ fn toolbox_that_calls(definition: &str, policy: Policy, prefixes: &[&str]) -> To
         definition: tool.to_stored(),
         headers: headers_to(&headers),
     };
-    Toolbox::new(GuardedClient::new(policy).unwrap(), prefixes, vec![pinned]).unwrap()
+    Toolbox::new(
+        GuardedClient::new(policy).unwrap(),
+        prefixes,
+        vec![pinned],
+        &Variables::default(),
+    )
+    .unwrap()
 }
 
 const PRIVATE: Policy = Policy {

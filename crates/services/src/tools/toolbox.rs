@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use offhook_domain::config::Variables;
 use offhook_domain::json::Json;
 use offhook_domain::tool::{Header, Tool, ToolKind};
 use offhook_egress::GuardedClient;
@@ -30,16 +31,21 @@ struct Equipped {
 }
 
 impl Toolbox {
-    /// The pinned tools. They transfer only to numbers with one of the prefixes, if there are any.
+    /// The pinned tools, whose headers may name variables. They transfer only to numbers with one of the prefixes, if there
+    /// are any.
     pub(crate) fn new(
         client: GuardedClient,
         allowed_prefixes: Vec<String>,
         pinned: Vec<PinnedTool>,
+        variables: &Variables,
     ) -> Result<Self> {
         let equip = |pinned: PinnedTool| {
             let tool = Tool::from_stored(&pinned.definition)
                 .map_err(|error| StoreError::Corrupt(format!("a pinned tool: {error:?}")))?;
-            let headers = headers_from(pinned.headers.as_deref())?;
+            let mut headers = headers_from(pinned.headers.as_deref())?;
+            for (_, value) in &mut headers {
+                *value = variables.fill(value);
+            }
             Ok::<_, StoreError>(Equipped { tool, headers })
         };
         let tools: Vec<Equipped> = pinned.into_iter().map(equip).collect::<Result<_, _>>()?;

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use offhook_boxed::boxed;
+use offhook_domain::config::Variables;
 use offhook_domain::json::Json;
-use offhook_domain::{AccountId, AgentConfig, AgentId, ConversationId, Metadata, ToolId};
+use offhook_domain::{AccountId, AgentConfig, AgentId, Channel, ConversationId, Metadata, ToolId};
 use offhook_engine::ports::{Knowledge, NoTools, Passage, Tools};
 use offhook_engine::{Persona, Turn};
 use offhook_storage::{PinnedTool, mint};
@@ -22,6 +23,7 @@ use crate::integrations::Functions;
 use crate::knowledge::{Documents, named, with_documents};
 use crate::personas::persona;
 use crate::tools::Toolbox;
+use crate::variables::{Filled, Scene};
 use crate::{Refusal, Runner};
 
 pub use writing::{TrialReply, TrialTurn};
@@ -100,6 +102,7 @@ impl Trials {
         &self,
         account: AccountId,
         draft: &Draft,
+        channel: Channel,
         notes: mpsc::UnboundedSender<TrialNote>,
     ) -> Result<Ready> {
         let shared = &self.0;
@@ -110,24 +113,42 @@ impl Trials {
         shared.providers.check_config(&config)?;
         shared.providers.check_publishable(&config)?;
         shared.ctx.check_knowledge(account, &config, None).await?;
-        let tools = self.tools(account, &config).await?;
+        let id: ConversationId = mint(shared.clock.now());
+        let scene = Scene::of_trial(id, channel);
+        let known = shared.known(
+            (&agent, agent.head_version),
+            &config,
+            &scene,
+            draft.metadata.clone(),
+        );
+        let known = known.await?;
+        let variables = &known.variables;
+        let tools = self.tools(account, &config, (id, variables)).await?;
         let (documents, folders) = named(&config.knowledge_base);
         let documents = (account, Documents::Named(documents, folders));
         let (tools, knowledge) =
             with_documents(&shared.knowledge, documents, &config, tools).await?;
-        let persona = persona(&config, &draft.metadata).ok_or(UseCaseError::NotFound)?;
+        let persona = persona(&config, &known).ok_or(UseCaseError::NotFound)?;
         let persona = shared.with_key(account, persona).await?;
         let noted = |inner| Arc::new(Noted { inner, notes }) as Arc<dyn Knowledge>;
         Ok(Ready {
             config,
             persona,
-            tools,
+            tools: Arc::new(Filled {
+                tools,
+                variables: known.variables,
+            }),
             knowledge: knowledge.map(noted),
         })
     }
 
     /// The draft's tools as they are now.
-    async fn tools(&self, account: AccountId, config: &AgentConfig) -> Result<Arc<dyn Tools>> {
+    async fn tools(
+        &self,
+        account: AccountId,
+        config: &AgentConfig,
+        (id, variables): (ConversationId, &Variables),
+    ) -> Result<Arc<dyn Tools>> {
         let shared = &self.0;
         let ids: Vec<ToolId> = shared.ctx.tools_of(account, config).await??;
         if ids.is_empty() {
@@ -144,8 +165,7 @@ impl Trials {
             }
         }
         let prefixes = shared.calls.allowed_prefixes.clone();
-        let toolbox = Toolbox::new(shared.tool_client.clone(), prefixes, pinned)?;
-        let id: ConversationId = mint(shared.clock.now());
+        let toolbox = Toolbox::new(shared.tool_client.clone(), prefixes, pinned, variables)?;
         let functions = Functions::new(shared.integrations.clone(), account, id);
         Ok(Arc::new(toolbox.with_functions(functions)))
     }

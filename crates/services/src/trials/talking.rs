@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use offhook_boxed::boxed;
 use offhook_domain::{
-    AccountId, CallHandle, CallOutcome, ConversationId, E164, FailureReason, Timestamp,
+    AccountId, CallHandle, CallOutcome, Channel, ConversationId, E164, FailureReason, Timestamp,
 };
 use offhook_engine::ports::{Carrier, DialRequest};
 use offhook_engine::voice::SpokenCarrier;
@@ -45,7 +45,9 @@ impl Trials {
         // Refused while the page waits for it; the trial takes a slot of its own.
         drop(shared.slot()?);
         let (notes, noted) = mpsc::unbounded_channel();
-        let mut ready = self.prepare(account, draft, notes).await?;
+        let mut ready = self
+            .prepare(account, draft, Channel::WidgetVoice, notes)
+            .await?;
         if !shared.providers.can_speak(&ready.config) {
             return Err(UseCaseError::Conflict(Refusal::SpeechUnavailable));
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use offhook_boxed::boxed;
 use offhook_domain::json::{Fault, FieldError};
-use offhook_domain::{Credits, TurnRole};
+use offhook_domain::{Channel, Credits, TurnRole};
 use offhook_engine::{ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Turn, answer};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -62,7 +62,9 @@ impl Trials {
         let account = caller.account.id;
         let _place = Place::take(&self.1, account)?;
         let (notes, mut noted) = mpsc::unbounded_channel();
-        let ready = self.prepare(account, draft, notes.clone()).await?;
+        let ready = self
+            .prepare(account, draft, Channel::Chat, notes.clone())
+            .await?;
         self.count(account, (1, 0)).await?;
         let opening = ready.persona.first_message.trim().to_owned();
         let opening = (turns.is_empty() && !opening.is_empty()).then_some(opening);

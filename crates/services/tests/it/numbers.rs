@@ -70,6 +70,7 @@ contract! {
             language: None,
             status: Some((AgentStatus::Active, AgentStatus::Archived)),
             config: None,
+            settings: None,
             at: after(1),
         };
         store.change_agent(shop.account, shop.agent, archive).await.unwrap().unwrap();

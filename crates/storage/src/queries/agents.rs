@@ -11,19 +11,28 @@ pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<()> {
         created_at, updated_at
     }?;
     if let Some(config) = new.config {
-        insert_version(conn, agent.id, 1, config, agent.created_at).await?;
+        insert_version(conn, (agent.id, 1), (config, None), agent.created_at).await?;
     }
     Ok(())
 }
 
 async fn insert_version(
     conn: &mut Conn,
-    agent: AgentId,
-    version: i32,
-    config: String,
+    (agent, version): (AgentId, i32),
+    (config, settings): (String, Option<String>),
     at: Timestamp,
 ) -> Result<()> {
-    insert! { conn, versions: agent_id = agent, version, config, created_at = at }
+    insert! { conn, versions: agent_id = agent, version, config, settings, created_at = at }
+}
+
+/// What is set of a version beside its configuration, as JSON text.
+async fn settings_of(conn: &mut Conn, agent: AgentId, version: i32) -> Result<Option<String>> {
+    let found: Option<Option<String>> = versions::table
+        .find((V(agent), version))
+        .select(versions::settings)
+        .found(conn)
+        .await?;
+    Ok(found.flatten())
 }
 
 pub(crate) async fn find(
@@ -183,6 +192,36 @@ impl Store {
         read!(self, |conn| to_call(conn, asked).await).await
     }
 
+    /// An agent of the account with what is set of its head version, as JSON text.
+    pub fn agent_with_settings(
+        &self,
+        account: AccountId,
+        id: AgentId,
+    ) -> Answer<'_, Option<(Agent, Option<String>)>> {
+        read!(self, |conn| {
+            let agent = some_or!(find(conn, account, id).await?, None);
+            let settings = settings_of(conn, id, agent.head_version).await?;
+            Ok(Some((agent, settings)))
+        })
+    }
+
+    /// What is set of an agent's version, as JSON text, and the time zone of its account.
+    pub fn settings_of_version(
+        &self,
+        account: AccountId,
+        agent: AgentId,
+        version: i32,
+    ) -> Answer<'_, (Option<String>, Option<String>)> {
+        read!(self, |conn| {
+            let zone = account_settings::table
+                .find(V(account))
+                .select(account_settings::time_zone)
+                .found(conn)
+                .await?;
+            Ok((settings_of(conn, agent, version).await?, zone))
+        })
+    }
+
     /// Changes an agent. `None` if its head version, or a status that changes, is no longer the one that the change is
     /// based on.
     pub fn change_agent(
@@ -214,7 +253,11 @@ impl Store {
                 .await?;
             ensure!(is_changed, Rollback(None));
             if let Some(config) = change.config {
-                insert_version(conn, id, next, config, change.at).await?;
+                let settings = match change.settings {
+                    Some(settings) => Some(settings),
+                    None => settings_of(conn, id, change.head_version).await?,
+                };
+                insert_version(conn, (id, next), (config, settings), change.at).await?;
             }
             if status == Some(AgentStatus::Archived) {
                 unassign(conn, account, id, change.at).await?;

@@ -140,6 +140,7 @@ impl Store {
             delete!(analyses, conversation_id, ids);
             delete!(conversation_notes, conversation_id, ids);
             delete!(conversation_tags, conversation_id, ids);
+            delete!(conversation_contexts, conversation_id, ids);
             delete!(moments, conversation_id, ids);
             delete!(calls, id, ids);
             Ok(())

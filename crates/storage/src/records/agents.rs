@@ -54,6 +54,8 @@ pub struct AgentChange {
     pub status: Option<(AgentStatus, AgentStatus)>,
     /// The configuration of the next version, as JSON text.
     pub config: Option<String>,
+    /// The settings of that version, as JSON text; `None` keeps those of the head.
+    pub settings: Option<String>,
     pub at: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! Members' notes on conversations, and their saved filters.
+//! Notes on conversations, and members' saved filters.
 
 use crate::prelude::*;
 
@@ -14,6 +14,18 @@ pub struct Note {
     pub author: String,
     pub text: String,
     pub created_at: Timestamp,
+}
+
+/// What became of the request to a context URL that a conversation began with.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = conversation_contexts)]
+pub struct ContextNote {
+    pub conversation_id: ConversationId,
+    pub at: Timestamp,
+    pub took_ms: i32,
+    pub result: ContextResult,
+    /// What was refused, wrong or left out; may be empty.
+    pub detail: String,
 }
 
 /// A member's named filter of the list of conversations.

@@ -11,7 +11,7 @@ pub struct SealedColumn {
 }
 
 impl SealedColumn {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::of("webhook_secrets", "id", "sealed"),
         Self::of("provider_credentials", "id", "sealed"),
         Self::of("tools", "id", "headers"),
@@ -22,6 +22,7 @@ impl SealedColumn {
         Self::of("portal_shown_once", "id", "sealed"),
         Self::of("second_factors", "id", "sealed"),
         Self::of("single_sign_on", "id", "sealed"),
+        Self::of("agent_secrets", "agent_id", "sealed"),
     ];
 
     const fn of(table: &'static str, owner: &'static str, secret: &'static str) -> Self {

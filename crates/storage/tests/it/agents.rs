@@ -15,6 +15,7 @@ fn change(head: i32, config: Option<&str>) -> AgentChange {
         language: None,
         status: None,
         config: config.map(str::to_owned),
+        settings: None,
         at: after(1),
     }
 }

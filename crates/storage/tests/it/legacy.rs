@@ -202,6 +202,7 @@ contract! {
             language: None,
             status: None,
             config: None,
+            settings: None,
             at: after(3),
         };
         store.change_agent(shop.account, ana.id, change).await.unwrap().unwrap();

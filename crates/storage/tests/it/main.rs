@@ -4,6 +4,7 @@
 #![cfg(test)]
 
 mod account_voices;
+mod agent_settings;
 mod agents;
 mod analyses;
 mod batches;

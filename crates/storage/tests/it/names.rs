@@ -76,6 +76,7 @@ fn renamed(agent: &Agent, name: &str, at: Timestamp) -> AgentChange {
         language: None,
         status: None,
         config: None,
+        settings: None,
         at,
     }
 }

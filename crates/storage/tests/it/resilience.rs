@@ -30,6 +30,7 @@ fn panicking() -> AgentChange {
         language: None,
         status: None,
         config: Some("{}".to_owned()),
+        settings: None,
         at: after(1),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use offhook_domain::AgentConfig;
 use offhook_domain::body::{Body as _, Member, Shape};
-use offhook_domain::config::variables_in;
+use offhook_domain::config::{BUILT_IN, variables_in};
 use offhook_domain::json::{Fault, FieldError, Json, Misread, item_path, member_path};
 
 use crate::fields::Fields;
@@ -214,7 +214,7 @@ pub(in crate::pages) fn language<'a>(fields: &'a Fields, path: &str) -> &'a str 
     }
 }
 
-/// The form with a row for each variable of its texts that has none.
+/// The form with a row for each variable of its texts that has none and is not built in.
 pub(super) fn with_found_variables(fields: &Fields) -> Fields {
     let mut shown = without_unset(fields);
     let texts = [
@@ -228,7 +228,7 @@ pub(super) fn with_found_variables(fields: &Fields) -> Fields {
     let mut place = known.last().map_or(0, |last| last.place + 1);
     let known: Vec<String> = known.iter().map(|row| row.values[0].to_owned()).collect();
     for found in variables_in(&texts) {
-        if !known.contains(&found) {
+        if !known.contains(&found) && !BUILT_IN.contains(&&*found) {
             shown.set(&cell(of, place, name), &found);
             shown.set(&cell(of, place, default), "");
             shown.set(&cell(of, place, FOUND), "on");

@@ -3,6 +3,7 @@
 mod speech;
 
 use maud::{Markup, html};
+use offhook_domain::config::BUILT_IN;
 use offhook_services::ModelKind;
 
 use super::choices::{
@@ -144,6 +145,8 @@ fn variables(sheet: &Sheet<'_>, path: &str) -> Markup {
         p.hint { (t.t(
             "Names in {{braces}} in the texts above. A call can set their values in its metadata; otherwise the default is used. Up to 100.",
             "Los nombres entre {{llaves}} de los textos de arriba. Cada llamada puede dar sus valores en los metadatos; si no, se usa el valor predeterminado. Hasta 100.")) }
+        p.hint { (t.t("Always available: ", "Siempre disponibles: "))
+            @for (place, name) in BUILT_IN.iter().enumerate() { @if place > 0 { ", " } code { "{{" (name) "}}" } } "." }
         @if !unset.is_empty() {
             p.warning { (t.t("No default, so empty in calls that do not set them: ", "Sin valor predeterminado, y por eso vacías en las llamadas que no las indiquen: "))
                 @for (place, name) in unset.iter().enumerate() { @if place > 0 { ", " } code { "{{" (name) "}}" } } }

@@ -309,13 +309,19 @@ pub(super) async fn duplicate(post: Post<Developer>) -> Answer {
     ];
     body.extend(view.config.clone().map(|config| ("config", config)));
     let agents = post.services().agents();
-    match agents.create(post.account(), &Json::object(body)).await {
+    let copied = async {
+        let copy = agents.create(post.account(), &Json::object(body)).await?;
+        super::settings::copy(&post, view.agent.id, &copy).await?;
+        Ok(copy)
+    };
+    match copied.await {
         Ok(copy) => {
             let (id, path) = (copy.agent.id, format!("/agents/{}", copy.agent.id));
             let notice = t.t("Draft created as a copy.", "Borrador creado como copia.");
             post.done("agent.create", id, &path, notice).await
         }
         Err(error) => {
+            let error: Trouble = error;
             let notice = post.message_of(error, &[])?;
             let body = draw(&post, &view, Some(&notice), None);
             Ok(post.refused(Section::Agents, &view.agent.name, &body))

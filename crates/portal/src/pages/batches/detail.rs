@@ -256,6 +256,10 @@ const fn failure_name(reason: FailureReason, t: Lang) -> &'static str {
         FailureReason::CarrierError => t.t("Carrier error.", "Falló el operador telefónico."),
         FailureReason::AgentError => t.t("Agent error.", "Falló el agente."),
         FailureReason::Interrupted => t.t("Call interrupted.", "La llamada se interrumpió."),
+        FailureReason::ContextRefused => t.t(
+            "Refused by the agent's context URL.",
+            "La rechazó la URL de contexto del agente.",
+        ),
         FailureReason::Cancelled => t.t("Canceled.", "Cancelada."),
         FailureReason::ComplianceBlocked => t.t(
             "A dialing rule refused it.",

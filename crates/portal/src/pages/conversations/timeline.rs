@@ -1,8 +1,8 @@
 //! What happened to a conversation, step by step.
 
 use maud::{Markup, html};
-use offhook_domain::{CallState, FailureReason, Timestamp};
-use offhook_services::store::{Conversation, Moment};
+use offhook_domain::{CallState, ContextResult, FailureReason, Timestamp};
+use offhook_services::store::{ContextNote, Conversation, Moment};
 
 use super::wording;
 use crate::lang::{Lang, text};
@@ -21,14 +21,25 @@ struct Step {
 pub(super) async fn of(visitor: &Visitor, conversation: &Conversation) -> Result<Markup> {
     let conversations = visitor.services().conversations();
     let states = conversations.states(conversation.id).await?;
-    Ok(draw(conversation, &states, visitor.lang()))
+    let context = conversations.context_note(conversation.id).await?;
+    let lang = visitor.lang();
+    Ok(draw(conversation, &states, context.as_ref(), lang))
 }
 
-fn draw(conversation: &Conversation, states: &[Moment], lang: Lang) -> Markup {
+fn draw(
+    conversation: &Conversation,
+    states: &[Moment],
+    context: Option<&ContextNote>,
+    lang: Lang,
+) -> Markup {
     let begins = conversation.started_at;
+    let mut all = steps(conversation, states, lang);
+    all.extend(context.map(|note| asked(note, lang)));
+    // What happened in the same moment stays in this order.
+    all.sort_by_key(|step| step.at);
     html! {
         ol.timeline {
-            @for step in steps(conversation, states, lang) {
+            @for step in &all {
                 li {
                     span.at { (since(begins, step.at)) } " "
                     strong { (step.what) } " " span.soft { (words::when(step.at)) }
@@ -70,9 +81,29 @@ fn steps(conversation: &Conversation, states: &[Moment], lang: Lang) -> Vec<Step
     }));
     let rest = states.iter().filter(|moment| !is_dialing(moment));
     steps.extend(rest.filter_map(of_state));
-    // What happened in the same moment stays in this order.
-    steps.sort_by_key(|step| step.at);
     steps
+}
+
+/// What the agent's context URL answered.
+fn asked(note: &ContextNote, lang: Lang) -> Step {
+    let what = match note.result {
+        ContextResult::Answered => lang.t("Context URL answered", "La URL de contexto respondió"),
+        ContextResult::Refused => lang.t(
+            "Context URL refused",
+            "La URL de contexto rechazó la llamada",
+        ),
+        ContextResult::Failed => lang.t("Context URL failed", "La URL de contexto falló"),
+    };
+    let took = note.took_ms;
+    let more = match note.detail.as_str() {
+        "" => format!("{took} ms"),
+        detail => format!("{took} ms · {detail}"),
+    };
+    Step {
+        at: note.at,
+        what,
+        more: Some(more),
+    }
 }
 
 fn step(
@@ -123,6 +154,7 @@ fn settled(conversation: &Conversation, lang: Lang) -> Option<String> {
         FailureReason::Cancelled,
         FailureReason::Expired,
         FailureReason::ComplianceBlocked,
+        FailureReason::ContextRefused,
     ];
     let why = conversation
         .failure_reason

@@ -140,6 +140,10 @@ pub(crate) const fn failed(reason: FailureReason, lang: Lang) -> &'static str {
             "The service was interrupted during the call",
             "El servicio se interrumpió durante la llamada",
         ),
+        FailureReason::ContextRefused => lang.t(
+            "Refused by the agent's context URL",
+            "La rechazó la URL de contexto del agente",
+        ),
         FailureReason::Cancelled => lang.t(
             "Canceled before it was dialed",
             "Se canceló antes de marcar",

@@ -1,0 +1,42 @@
+//! What is set of an agent beside its configuration.
+
+use offhook_domain::Scope;
+use offhook_services::bodies;
+use serde_json::Value;
+
+use super::super::body;
+use super::super::operations::{Access, Answer, Operation, operations, query};
+use super::super::schemas::{e164, integer, object};
+use crate::Code;
+use crate::openapi::shape::Shape as _;
+use crate::wire::agent_settings::AgentSettingsBody;
+
+pub(super) fn operations() -> Vec<Operation> {
+    let path = "/v1/agents/{id}/settings";
+    let mut phone = query(
+        "phone",
+        "The customer's number (E.164); write its `+` as %2B.",
+        e164(),
+    );
+    phone["required"] = true.into();
+    operations! {
+        GET path, getAgentSettings, Access::Scope(Scope::AgentsRead)
+            => Answer::One("AgentSettings"), "Read an agent's settings";
+        PUT path, setAgentSettings, Access::Scope(Scope::AgentsWrite)
+            => Answer::One("AgentSettings"), "Set an agent's settings"
+            .body("SetAgentSettings").errors_too(&[Code::Conflict, Code::UnsupportedRuntime]);
+        DELETE "/v1/agents/{id}/memory", forgetCaller, Access::Scope(Scope::AgentsWrite)
+            => Answer::One("CallerForgotten"), "Forget a caller".filters(vec![phone]);
+    }
+}
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    vec![
+        ("AgentSettings", AgentSettingsBody::shape()),
+        ("CallerForgotten", object(&[("forgotten", integer())])),
+        (
+            "SetAgentSettings",
+            body::request::<bodies::SetAgentSettings>(),
+        ),
+    ]
+}

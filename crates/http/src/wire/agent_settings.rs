@@ -1,0 +1,33 @@
+//! What is set of an agent beside its configuration.
+
+use serde::Serialize;
+
+use offhook_services::{AgentSettingsView, ContextUrl};
+
+use super::shown;
+
+/// The response to forgetting a caller.
+#[derive(Serialize)]
+pub(crate) struct Forgotten {
+    pub(crate) forgotten: usize,
+}
+
+shown! {
+    /// The server that is asked before a call begins.
+    ContextUrlBody(context: ContextUrl) {
+        url,
+        outgoing,
+        failure_message,
+    }
+}
+
+shown! {
+    /// The settings of an agent's latest version.
+    AgentSettingsBody(view: AgentSettingsView) {
+        version,
+        time_zone = &view.settings.time_zone,
+        caller_memory = view.settings.caller_memory,
+        context_url = view.settings.context_url.as_ref().map(ContextUrlBody),
+        signing_secret = &view.secret,
+    }
+}

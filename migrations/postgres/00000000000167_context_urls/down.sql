@@ -1,0 +1,2 @@
+DROP TABLE conversation_contexts;
+DROP TABLE agent_secrets;
