@@ -20,7 +20,9 @@ use offhook_domain::json::{FieldError, Json};
 use offhook_domain::{
     AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, JsonError, Runtime, Timestamp,
 };
-use offhook_storage::{Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, StoreError, mint};
+use offhook_storage::{
+    Actor, Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, StoreError, mint,
+};
 
 use crate::casefold::fold;
 use crate::error::{Result, UseCaseError};
@@ -54,6 +56,7 @@ pub struct Agents {
     pub(crate) providers: Arc<Providers>,
     pub(crate) voices: Voices,
     free: FreeBudget,
+    actor: Actor,
 }
 
 impl Agents {
@@ -63,6 +66,16 @@ impl Agents {
             providers,
             voices,
             free: FreeBudget::default(),
+            actor: Actor::Operator,
+        }
+    }
+
+    /// The same on behalf of a signed-in user or a key, whom the versions name.
+    #[must_use]
+    pub fn by(&self, actor: Actor) -> Self {
+        Self {
+            actor,
+            ..self.clone()
         }
     }
 }
@@ -159,6 +172,7 @@ impl Agents {
         let stored = config.map(|write| write.config.to_stored());
         self.ctx
             .store
+            .acting(self.actor)
             .create_agent(NewAgent {
                 name_folded: fold(&agent.name),
                 agent: agent.clone(),
@@ -196,7 +210,8 @@ impl Agents {
                 let knowledge = self.ctx.check_knowledge(account, &config, head.as_ref());
                 knowledge.await?;
             }
-            if let Some((agent, config)) = self.ctx.store.change_agent(account, id, change).await? {
+            let store = self.ctx.store.acting(self.actor);
+            if let Some((agent, config)) = store.change_agent(account, id, change).await? {
                 return self.with_numbers(view(agent, config)?).await;
             }
             // The head has moved. With an expected version the next try refuses; without one the patch is applied

@@ -223,7 +223,7 @@ macro_rules! word_columns {
 
 word_columns! {
     AgentStatus AnalysisStatus AttemptOutcome BatchStatus CallState Channel ConversationStatus CredentialProvider
-    DeliveryState DocumentSource DocumentStatus E164 EmailAddress EndpointStatus EventType FailureReason
+    DeliveryState DocumentSource DocumentStatus E164 EmailAddress EndpointStatus EventType EventTypes FailureReason
     IntegrationStatus InvoiceStatus MemberRole NumberProvider Outcome PausedReason Plan RecipientStatus ResourceKind Runtime
-    Scopes SentStatus TerminationReason TransactionType VoiceGender VoiceProvider VoiceSource
+    Scopes SentStatus TerminationReason ThresholdKind TransactionType VoiceGender VoiceProvider VoiceSource
 }

@@ -3,7 +3,7 @@
 use super::{numbers::unassign, pins, tools};
 use crate::prelude::*;
 
-pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<()> {
+pub(crate) async fn insert(conn: &mut Conn, new: NewAgent, by: Option<String>) -> Result<()> {
     let agent = new.agent;
     insert! {
         conn, agents of agent: id, account_id, runtime, name, name_folded = new.name_folded,
@@ -11,19 +11,19 @@ pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<()> {
         created_at, updated_at
     }?;
     if let Some(config) = new.config {
-        insert_version(conn, agent.id, 1, config, agent.created_at).await?;
+        insert_version(conn, (agent.id, 1), config, by, agent.created_at).await?;
     }
     Ok(())
 }
 
 async fn insert_version(
     conn: &mut Conn,
-    agent: AgentId,
-    version: i32,
+    (agent, version): (AgentId, i32),
     config: String,
+    saved_by: Option<String>,
     at: Timestamp,
 ) -> Result<()> {
-    insert! { conn, versions: agent_id = agent, version, config, created_at = at }
+    insert! { conn, versions: agent_id = agent, version, config, created_at = at, saved_by }
 }
 
 pub(crate) async fn find(
@@ -148,7 +148,8 @@ async fn version(
 #[boxed]
 impl Store {
     pub fn create_agent(&self, new: NewAgent) -> Answer<'_, ()> {
-        keep!(self, |conn| insert(conn, new).await)
+        let by = self.author();
+        keep!(self, |conn| insert(conn, new, by).await)
     }
 
     pub fn agent(&self, account: AccountId, id: AgentId) -> Answer<'_, Option<Agent>> {
@@ -191,6 +192,7 @@ impl Store {
         id: AgentId,
         change: AgentChange,
     ) -> Answer<'_, Option<(Agent, Option<String>)>> {
+        let by = self.author();
         transact!(self, |conn| {
             let next = change.head_version + i32::from(change.config.is_some());
             let update = diesel::update(agents::table)
@@ -214,7 +216,7 @@ impl Store {
                 .await?;
             ensure!(is_changed, Rollback(None));
             if let Some(config) = change.config {
-                insert_version(conn, id, next, config, change.at).await?;
+                insert_version(conn, (id, next), config, by, change.at).await?;
             }
             if status == Some(AgentStatus::Archived) {
                 unassign(conn, account, id, change.at).await?;
@@ -233,6 +235,7 @@ impl Store {
         id: AgentId,
         new: Publication,
     ) -> Answer<'_, Option<(Agent, Option<String>)>> {
+        let by = self.author();
         transact!(self, |conn| {
             let (seen, next) = new.statuses;
             let is_changed = diesel::update(agents::table)
@@ -256,6 +259,7 @@ impl Store {
             diesel::update(versions::table.find((V(id), new.version)))
                 .set((
                     versions::published_at.eq(V(new.at)),
+                    versions::published_by.eq(by),
                     new.note.map(|note| versions::note.eq(note)),
                 ))
                 .execute(conn)

@@ -278,7 +278,7 @@ pub(super) async fn duplicate(post: Post<Developer>) -> Answer {
         ("language", Json::from(view.agent.language.as_str())),
     ];
     body.extend(view.config.clone().map(|config| ("config", config)));
-    let agents = post.services().agents();
+    let agents = post.services().agents().by(post.person.actor());
     match agents.create(post.account(), &Json::object(body)).await {
         Ok(copy) => {
             let (id, path) = (copy.agent.id, format!("/agents/{}", copy.agent.id));
