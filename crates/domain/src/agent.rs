@@ -60,6 +60,62 @@ macro_rules! vocabulary {
 }
 pub(crate) use vocabulary;
 
+/// Defines a set of words of a vocabulary of at most 32: in text separated by commas, in JSON a list.
+macro_rules! word_set {
+    ($(#[$doc:meta])* $name:ident of $word:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Default)]
+        pub struct $name(u32);
+
+        impl $name {
+            /// Returns whether `word` is in the set.
+            #[must_use]
+            pub const fn contains(self, word: $word) -> bool {
+                self.0 & (1 << word as u32) != 0
+            }
+
+            /// Returns whether the set is empty.
+            #[must_use]
+            pub const fn is_empty(self) -> bool {
+                self.0 == 0
+            }
+
+            /// Returns the words in the documented order.
+            pub fn iter(self) -> impl Iterator<Item = $word> {
+                $word::ALL.iter().copied().filter(move |word| self.contains(*word))
+            }
+        }
+
+        impl FromIterator<$word> for $name {
+            fn from_iter<I: IntoIterator<Item = $word>>(words: I) -> Self {
+                Self(words.into_iter().fold(0, |set, word| set | 1 << word as u32))
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                for (at, word) in self.iter().enumerate() {
+                    write!(f, "{}{word}", if at == 0 { "" } else { "," })?;
+                }
+                Ok(())
+            }
+        }
+
+        impl ::std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self)
+            }
+        }
+
+        impl ::serde::Serialize for $name {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_seq(self.iter())
+            }
+        }
+    };
+}
+pub(crate) use word_set;
+
 /// A closed set of words.
 pub trait Vocabulary: ::std::str::FromStr + 'static {
     /// All words for error messages: `a`, `b` or `c`.

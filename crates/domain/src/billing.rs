@@ -35,6 +35,16 @@ vocabulary! {
     }
 }
 
+vocabulary! {
+    /// What a threshold of an account is about.
+    ThresholdKind {
+        /// What the UTC month has cost: passed from so many credits on.
+        Spent => "spent",
+        /// The wallet's balance: passed below so many credits.
+        Balance => "balance",
+    }
+}
+
 messages! { stored
 /// What an entry of the ledger is for, if the service made it.
 pub enum EntryText {

@@ -5,7 +5,7 @@ mod forms;
 
 pub use forms::{
     Flag, Id, Instant, Integer, Language, Like, LongText, Name, Nested, Number, Own, Phone, Text,
-    Uuids, Word,
+    Uuids, Word, Words,
 };
 
 use crate::json::{Fault, Fields, Json, Result};
@@ -55,6 +55,8 @@ pub enum Shape {
     Flag,
     /// One of these words.
     Word(Vec<&'static str>),
+    /// Some of these words.
+    Words(Vec<&'static str>),
     /// An object with members of the provider's.
     Object,
     /// A UUID.

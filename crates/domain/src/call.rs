@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use crate::ConversationId;
 use crate::agent::vocabulary;
 use crate::ids::IdError;
+use crate::{ConversationId, EventType};
 
 vocabulary! {
     /// The state of a conversation. Clients see fewer states.
@@ -158,18 +158,6 @@ vocabulary! {
         Refused => "refused",
         /// It gave no usable answer.
         Failed => "failed",
-    }
-}
-
-vocabulary! {
-    /// The types of webhook events.
-    EventType {
-        /// A call was started through `POST /v1/calls`.
-        CallInitiated => "call.initiated",
-        /// A call ended normally.
-        CallCompleted => "call.completed",
-        /// A call ended with an error or was not answered.
-        CallFailed => "call.failed",
     }
 }
 

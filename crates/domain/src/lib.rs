@@ -6,6 +6,7 @@ mod analysis;
 mod batch;
 mod billing;
 mod call;
+mod changes;
 mod credential;
 mod dialing;
 mod document;
@@ -35,11 +36,12 @@ pub mod tool;
 pub use agent::{AgentStatus, Runtime, Vocabulary};
 pub use analysis::{AnalysisFault, AnalysisStatus};
 pub use batch::{BatchStatus, PausedReason, RecipientStatus};
-pub use billing::{EntryText, InvoiceStatus, TransactionType};
+pub use billing::{EntryText, InvoiceStatus, ThresholdKind, TransactionType};
 pub use call::{
-    CallHandle, CallOutcome, CallState, Channel, ContextResult, ConversationStatus, EventType,
+    CallHandle, CallOutcome, CallState, Channel, ContextResult, ConversationStatus,
     FailureReason, Outcome, TerminationReason, TurnRole,
 };
+pub use changes::{Changes, FieldChange};
 pub use config::{AgentConfig, ConfigWrite};
 pub use credential::CredentialProvider;
 pub use dialing::{Consent, DialRule, DialWindow, DialingRules, SuppressionSource};
@@ -66,5 +68,5 @@ pub use scope::{Scope, Scopes};
 pub use timestamp::{Clock, Timestamp, TimestampError};
 pub use tool::Tool;
 pub use voice::{Voice, VoiceGender, VoiceList, VoiceProvider, VoiceSource};
-pub use webhook::{AttemptOutcome, DeliveryState, EndpointStatus};
+pub use webhook::{AttemptOutcome, DeliveryState, EndpointStatus, EventType, EventTypes};
 pub use whatsapp::{SentStatus, WhatsAppNote};

@@ -1,11 +1,8 @@
 //! The permissions of a key.
 
-use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
-
-use crate::agent::vocabulary;
+use crate::agent::{vocabulary, word_set};
 
 vocabulary! {
     /// A permission of the form `resource:action`.
@@ -46,60 +43,16 @@ impl Scope {
 #[error("`{0}` is no scope; scopes are written like calls:read, or `all`")]
 pub struct UnknownScope(Box<str>);
 
-/// A set of scopes, in the documented order.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Scopes(u32);
+word_set! {
+    /// A set of scopes, in the documented order.
+    Scopes of Scope
+}
 
 impl Scopes {
     /// Returns the set of all scopes.
     #[must_use]
     pub fn all() -> Self {
         Scope::ALL.iter().copied().collect()
-    }
-
-    /// Returns whether `scope` is in the set.
-    #[must_use]
-    pub const fn contains(self, scope: Scope) -> bool {
-        self.0 & (1 << scope as u32) != 0
-    }
-
-    /// Returns whether the set is empty.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Returns the scopes in the documented order.
-    pub fn iter(self) -> impl Iterator<Item = Scope> {
-        Scope::ALL
-            .iter()
-            .copied()
-            .filter(move |scope| self.contains(*scope))
-    }
-}
-
-impl FromIterator<Scope> for Scopes {
-    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
-        Self(
-            scopes
-                .into_iter()
-                .fold(0, |set, scope| set | 1 << scope as u32),
-        )
-    }
-}
-
-impl fmt::Display for Scopes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, scope) in self.iter().enumerate() {
-            write!(f, "{}{scope}", if at == 0 { "" } else { "," })?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for Scopes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Scopes({self})")
     }
 }
 
@@ -116,12 +69,6 @@ impl FromStr for Scopes {
             .filter(|name| !name.is_empty())
             .map(|name| name.parse::<Scope>().map_err(|_| UnknownScope(name.into())))
             .collect()
-    }
-}
-
-impl Serialize for Scopes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.iter())
     }
 }
 

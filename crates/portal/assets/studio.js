@@ -163,5 +163,93 @@
     event.preventDefault();
     save.click();
   });
+  // Sliders write into the number beside them, and follow it.
+  const follow = (slider) => {
+    const number = document.getElementById(slider.dataset.slides);
+    const value = number.value.trim();
+    slider.value = value === "" || Number.isNaN(Number(value)) ? slider.dataset.usual : value;
+    const unit = number.nextElementSibling;
+    slider.setAttribute("aria-valuetext", `${slider.value} ${unit ? unit.textContent : ""}`.trim());
+    slider.hidden = false;
+  };
+  const sliders = (root) => root.querySelectorAll?.("[data-slides]").forEach(follow);
+  document.addEventListener("input", ({ target }) => {
+    if (target.matches("[data-slides]")) {
+      document.getElementById(target.dataset.slides).value = target.value;
+      follow(target);
+    } else {
+      const slider = target.parentElement?.querySelector("[data-slides]");
+      if (slider) follow(slider);
+    }
+  });
+  // Typing {{ offers the variables of the form.
+  const completed = "#field-system_prompt, #field-first_message";
+  const begun = /\{\{([A-Za-z_]\w*)?$/;
+  let offered = null;
+  const close = () => {
+    if (!offered) return;
+    offered.list.remove();
+    offered.text.removeAttribute("aria-controls");
+    offered.text.removeAttribute("aria-activedescendant");
+    offered = null;
+  };
+  const choose = (name) => {
+    const { text } = offered;
+    close();
+    const at = text.selectionStart;
+    const begin = at - (begun.exec(text.value.slice(0, at))?.[1] ?? "").length;
+    const end = text.value.startsWith("}}", at) ? at + 2 : at;
+    text.setRangeText(`${name}}}`, begin, end, "end");
+    text.dispatchEvent(new Event("input", { bubbles: true }));
+    text.focus();
+  };
+  const point = (place) => {
+    const options = [...offered.list.children];
+    offered.place = (place + options.length) % options.length;
+    options.forEach((option, at) => option.setAttribute("aria-selected", at === offered.place));
+    offered.text.setAttribute("aria-activedescendant", options[offered.place].id);
+  };
+  const complete = (text) => {
+    close();
+    const typed = begun.exec(text.value.slice(0, text.selectionStart));
+    if (!typed) return;
+    const inputs = document.querySelectorAll('#variables input[name^="dynamic_variables["][name$=".name"]');
+    const names = [...new Set([...inputs].map(({ value }) => value.trim()))];
+    const fitting = names.filter((name) => name && name !== typed[1] && name.startsWith(typed[1] ?? ""));
+    if (fitting.length === 0) return;
+    const list = document.createElement("ul");
+    list.className = "completions";
+    list.id = "completions";
+    list.setAttribute("role", "listbox");
+    list.setAttribute("aria-label", document.querySelector("#variables summary").textContent);
+    fitting.slice(0, 8).forEach((name, at) => {
+      const option = add("li", list, name);
+      option.id = `completion-${at}`;
+      option.setAttribute("role", "option");
+      option.addEventListener("pointerdown", (event) => {
+        event.preventDefault();
+        choose(name);
+      });
+    });
+    text.after(list);
+    text.setAttribute("aria-controls", list.id);
+    offered = { list, text };
+    point(0);
+  };
+  document.addEventListener("input", ({ target }) => {
+    if (target.matches(completed)) complete(target);
+  });
+  document.addEventListener("focusout", close);
+  document.addEventListener("keydown", (event) => {
+    if (!offered || event.isComposing) return;
+    const steps = { ArrowDown: 1, ArrowUp: -1 };
+    if (event.key in steps) point(offered.place + steps[event.key]);
+    else if (event.key === "Enter" || event.key === "Tab") choose(offered.list.children[offered.place].textContent);
+    else if (event.key === "Escape") close();
+    else return;
+    event.preventDefault();
+  });
+  document.addEventListener("htmx:load", (event) => sliders(event.target));
+  sliders(document);
   offer(document);
 })();

@@ -1,6 +1,7 @@
 //! What pages are made of.
 
 pub(crate) mod agent_choice;
+pub(crate) mod authors;
 pub(crate) mod chart;
 
 pub(crate) mod diff;

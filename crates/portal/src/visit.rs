@@ -17,7 +17,7 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use maud::Markup;
-use offhook_domain::{AccountId, MemberRole, RequestId, Timestamp};
+use offhook_domain::{AccountId, Changes, MemberRole, RequestId, Timestamp};
 use offhook_services::store::mint;
 use offhook_services::{Caller, PageRequest, Person, Services, Zone};
 use url::{Host, Url};
@@ -424,6 +424,18 @@ impl Visitor {
         Ok(self.go(path, message))
     }
 
+    /// The same with what has changed.
+    pub(crate) async fn done_change(
+        &self,
+        (action, target): (&str, impl Display),
+        changes: Changes,
+        path: &str,
+        message: &str,
+    ) -> Answer {
+        self.note_change(action, target, changes).await;
+        Ok(self.go(path, message))
+    }
+
     /// The same for a change that an earlier submission of the form may have made.
     pub(crate) async fn done_once(
         &self,
@@ -440,9 +452,14 @@ impl Visitor {
 
     /// Writes a change to the audit log.
     pub(crate) async fn note(&self, action: &str, target: impl Display) {
+        self.note_change(action, target, Changes::default()).await;
+    }
+
+    /// The same with what has changed.
+    pub(crate) async fn note_change(&self, action: &str, target: impl Display, changes: Changes) {
         let people = self.services().people();
         let target = target.to_string();
-        people.note(&self.person, action, &target).await;
+        people.note(&self.person, action, &target, changes).await;
     }
 
     /// Describes an error of a form with the form's labels for its fields.

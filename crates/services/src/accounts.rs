@@ -4,10 +4,10 @@ use offhook_boxed::boxed;
 use std::sync::Arc;
 
 use offhook_domain::{
-    AccountId, Credits, EmailAddress, EntryText, MemberRole, Plan, Timestamp, TransactionType,
+    AccountId, EmailAddress, EntryText, MemberRole, Plan, Timestamp, TransactionType,
 };
 use offhook_storage::{
-    Account, AccountSettings, Buyer, Dialing, Member, NewLedgerEntry, StoreError, mint,
+    Account, AccountSettings, Buyer, Dialing, Member, NewLedgerEntry, StoreError, Thresholds, mint,
 };
 
 use crate::error::InputError;
@@ -93,9 +93,9 @@ impl Accounts {
         Ok(self.0.store.set_buyer(id, buyer).await?)
     }
 
-    /// Sets from how many credits in a month on members are warned.
-    pub async fn set_alert_credits(&self, id: AccountId, credits: Option<Credits>) -> Result<()> {
-        self.0.store.set_alert_credits(id, credits).await
+    /// Sets when members are warned.
+    pub async fn set_thresholds(&self, id: AccountId, thresholds: Thresholds) -> Result<()> {
+        self.0.store.set_thresholds(id, thresholds).await
     }
 
     /// Sets whether the shape of refused requests is kept for a week.

@@ -22,7 +22,9 @@ use offhook_domain::{
     AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, JsonError, Runtime, Timestamp,
 };
 use offhook_egress::Policy;
-use offhook_storage::{Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, StoreError, mint};
+use offhook_storage::{
+    Actor, Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, StoreError, mint,
+};
 
 use crate::casefold::fold;
 use crate::error::{Result, UseCaseError};
@@ -59,6 +61,7 @@ pub struct Agents {
     /// Which URLs agents may name.
     policy: Policy,
     free: FreeBudget,
+    actor: Actor,
 }
 
 impl Agents {
@@ -74,6 +77,16 @@ impl Agents {
             providers,
             voices,
             free: FreeBudget::default(),
+            actor: Actor::Operator,
+        }
+    }
+
+    /// The same on behalf of a signed-in user or a key, whom the versions name.
+    #[must_use]
+    pub fn by(&self, actor: Actor) -> Self {
+        Self {
+            actor,
+            ..self.clone()
         }
     }
 }
@@ -170,6 +183,7 @@ impl Agents {
         let stored = config.map(|write| write.config.to_stored());
         self.ctx
             .store
+            .acting(self.actor)
             .create_agent(NewAgent {
                 name_folded: fold(&agent.name),
                 agent: agent.clone(),
@@ -207,7 +221,8 @@ impl Agents {
                 let knowledge = self.ctx.check_knowledge(account, &config, head.as_ref());
                 knowledge.await?;
             }
-            if let Some((agent, config)) = self.ctx.store.change_agent(account, id, change).await? {
+            let store = self.ctx.store.acting(self.actor);
+            if let Some((agent, config)) = store.change_agent(account, id, change).await? {
                 return self.with_numbers(view(agent, config)?).await;
             }
             // The head has moved. With an expected version the next try refuses; without one the patch is applied

@@ -1,7 +1,7 @@
 //! Who asks.
 
 use offhook_domain::PlanTerms;
-use offhook_storage::{Account, ApiKey};
+use offhook_storage::{Account, Actor, ApiKey};
 
 use crate::Context;
 
@@ -13,6 +13,14 @@ pub struct Caller {
     pub key: Option<ApiKey>,
     /// The plan's terms, with the account's overrides.
     pub terms: PlanTerms,
+}
+
+impl Caller {
+    /// The key as versions of agents name it.
+    pub fn actor(&self) -> Actor {
+        let key = self.key.as_ref();
+        key.map_or(Actor::Operator, |key| Actor::Key(key.id))
+    }
 }
 
 impl Context {

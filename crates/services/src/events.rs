@@ -1,9 +1,10 @@
 //! The bodies of events, fixed when they are written.
 
 use offhook_domain::{
-    CallHandle, CallOutcome, E164, EventId, EventType, FailureReason, TerminationReason, Timestamp,
+    AccountId, CallHandle, CallOutcome, Credits, E164, EventId, EventType, FailureReason,
+    TerminationReason, ThresholdKind, Timestamp,
 };
-use offhook_storage::{Conversation, NewEvent, mint};
+use offhook_storage::{Conversation, NewEvent, PassedThreshold, mint};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -41,6 +42,16 @@ struct Failed<'a> {
     agent_id: &'a str,
     status: &'a str,
     reason: &'a str,
+}
+
+#[derive(Serialize)]
+struct Threshold<'a> {
+    kind: ThresholdKind,
+    threshold_credits: Credits,
+    /// `2026-11`
+    month: &'a str,
+    spent_credits: Credits,
+    balance_credits: Credits,
 }
 
 fn event<D: Serialize>(kind: EventType, at: Timestamp, data: D) -> NewEvent {
@@ -112,6 +123,23 @@ pub(crate) fn ended(
     }
 }
 
+/// `billing.threshold`.
+pub(crate) fn threshold(passed: &PassedThreshold, at: Timestamp) -> NewEvent {
+    threshold_with(mint(at), passed, at)
+}
+
+fn threshold_with(id: EventId, passed: &PassedThreshold, at: Timestamp) -> NewEvent {
+    let date = at.utc_date();
+    let data = Threshold {
+        kind: passed.kind,
+        threshold_credits: passed.credits,
+        month: date.get(..7).unwrap_or_default(),
+        spent_credits: passed.spent,
+        balance_credits: passed.balance,
+    };
+    event_with(id, EventType::BillingThreshold, at, data)
+}
+
 /// A test event of this type, with the handle that marks tests.
 pub(crate) fn test(kind: EventType, at: Timestamp) -> NewEvent {
     test_with(mint(at), kind, at)
@@ -157,6 +185,16 @@ fn test_with(id: EventId, kind: EventType, at: Timestamp) -> NewEvent {
                 reason: FailureReason::NoAnswer.as_str(),
             };
             event_with(id, kind, at, data)
+        }
+        EventType::BillingThreshold => {
+            let passed = PassedThreshold {
+                account_id: AccountId::mint(at, [0; 10]),
+                kind: ThresholdKind::Spent,
+                credits: 5_000,
+                spent: 5_012,
+                balance: 14_988,
+            };
+            threshold_with(id, &passed, at)
         }
     }
 }

@@ -58,6 +58,10 @@ pub(crate) async fn keep((ctx, keys): (Arc<Context>, Keys), stop: CancellationTo
         if let Err(error) = counted("months", entered) {
             tracing::warn!(%error, "accounts could not enter the month");
         }
+        let noted = billing::keep_noting_thresholds(&ctx).await;
+        if let Err(error) = counted("thresholds", noted) {
+            tracing::warn!(%error, "billing thresholds could not be checked");
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use offhook_domain::{AccountId, EventId, Plan};
+use offhook_domain::{AccountId, Changes, EventId, Plan};
 use offhook_egress::GuardedClient;
 use offhook_storage::{Account, Actor, AuditEntry, AuditFilter, Member};
 use parking_lot::Mutex;
@@ -108,12 +108,12 @@ impl People {
     /// Writes to the audit log that the user has done something: `action` such as `agent.publish`, `target` an id or a
     /// name, never a secret. The change is already made. If the database is unavailable, the entry is written once it
     /// is back, and the response waits no longer than [`NOTED_WITHIN`].
-    pub async fn note(&self, person: &Person, action: &str, target: &str) {
+    pub async fn note(&self, person: &Person, action: &str, target: &str, changes: Changes) {
         let words = (action.to_owned(), target.to_owned());
         let (account, at) = (person.member.account_id, self.ctx.clock.now());
         let store = self.ctx.store.acting(person.actor());
         noted(action, async move {
-            retried(|| store.note(account, words.clone(), at)).await
+            retried(|| store.note(account, words.clone(), changes.clone(), at)).await
         })
         .await;
     }

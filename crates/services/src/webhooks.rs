@@ -12,9 +12,10 @@ use std::time::Duration;
 use offhook_domain::body;
 use offhook_domain::body::{
     Body as _, Change, Clearable, Form, Instant, Integer, Like, Optional, Required, Text, Word,
+    Words,
 };
 use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{AccountId, DeliveryId, EndpointId, EventType, Timestamp};
+use offhook_domain::{AccountId, DeliveryId, EndpointId, EventType, EventTypes, Timestamp};
 use offhook_egress::{Policy, TargetUrl};
 use offhook_signing::SigningSecret;
 use offhook_storage::{
@@ -49,6 +50,7 @@ body! {
     pub CreateWebhook(policy: Policy = &Policy::default()) {
         url: String, Required(target(*policy)), "The URL that receives events: public https, at most 2,048 characters.";
         description: Option<String>, Optional(Text(DESCRIPTION)), "A note, at most 500 characters.";
+        events: Option<Vec<EventType>>, Optional(Words::of()), "The event types it receives (default `call.initiated`, `call.completed` and `call.failed`).";
     }
 }
 
@@ -58,6 +60,7 @@ body! {
     pub UpdateWebhook(policy: Policy = &Policy::default()) {
         url: Option<String>, Change(target(*policy)), "The URL that receives events: public https, at most 2,048 characters.";
         description: Option<Option<String>>, Clearable(Text(DESCRIPTION)), "A note, at most 500 characters.";
+        events: Option<Option<Vec<EventType>>>, Clearable(Words::of()), "The event types it receives from now on; null restores the default.";
         status: Option<EndpointStatus>, Change(Word::of()), "`disabled` cancels pending deliveries. After `enabled`, `recover` sends missed ones.";
     }
 }
@@ -178,9 +181,13 @@ impl Webhooks {
             .ok_or(UseCaseError::NotFound)
     }
 
-    /// Registers an endpoint: `{url, description?}`.
+    /// Registers an endpoint: `{url, description?, events?}`.
     pub async fn create(&self, account: AccountId, body: &Json) -> Result<Registered> {
-        let CreateWebhook { url, description } = CreateWebhook::of(body, &self.policy)?;
+        let CreateWebhook {
+            url,
+            description,
+            events,
+        } = CreateWebhook::of(body, &self.policy)?;
         let secret = self.fresh_secret()?;
         let at = self.ctx.clock.now();
         let endpoint = Endpoint {
@@ -190,6 +197,7 @@ impl Webhooks {
             description,
             status: EndpointStatus::Enabled,
             disabled_reason: None,
+            events: events.map(|events| events.into_iter().collect()),
             created_at: at,
             updated_at: at,
         };
@@ -214,7 +222,7 @@ impl Webhooks {
         })
     }
 
-    /// Changes an endpoint: `{url?, description?, status?}`. Disabling cancels due deliveries.
+    /// Changes an endpoint: `{url?, description?, events?, status?}`. Disabling cancels due deliveries.
     /// [`UseCaseError::StillCancelling`] if it is too soon to enable it.
     pub async fn update(
         &self,
@@ -227,6 +235,9 @@ impl Webhooks {
             url: sent.url,
             description: sent.description,
             status: sent.status,
+            events: sent
+                .events
+                .map(|events| events.map(|events| events.into_iter().collect::<EventTypes>())),
         };
         let view = self.get(account, id).await?;
         if !changes(&change, &view.endpoint) {
@@ -370,6 +381,7 @@ impl Webhooks {
 fn changes(change: &EndpointChange, now: &Endpoint) -> bool {
     change.url.as_ref().is_some_and(|url| *url != now.url)
         || (change.description.as_ref()).is_some_and(|text| *text != now.description)
+        || change.events.is_some_and(|events| events != now.events)
         || change.status.is_some_and(|status| status != now.status)
 }
 

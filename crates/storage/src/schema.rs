@@ -68,6 +68,9 @@ tables! {
         time_zone -> Text,
         keeps_error_bodies -> Bool,
         alert_credits -> Nullable<BigInt>,
+        alert_credits_2 -> Nullable<BigInt>,
+        alert_credits_3 -> Nullable<BigInt>,
+        alert_balance -> Nullable<BigInt>,
         invoice_name -> Text,
         invoice_address -> Text,
         invoice_tax_id -> Text,
@@ -139,6 +142,8 @@ tables! {
         published_at -> Nullable<sql::Instant>,
         note -> Nullable<Text>,
         settings -> Nullable<sql::Json>,
+        saved_by -> Nullable<Text>,
+        published_by -> Nullable<Text>,
     }
 
     knowledge_folders (id) {
@@ -402,6 +407,7 @@ tables! {
         created_at -> sql::Instant,
         updated_at -> sql::Instant,
         deleted_at -> Nullable<sql::Instant>,
+        events -> Nullable<sql::Word>,
     }
 
     webhook_secrets (id) {
@@ -463,6 +469,7 @@ tables! {
         action -> Text,
         target -> Text,
         at -> sql::Instant,
+        changes -> Nullable<sql::Json>,
     }
 
     phone_numbers (id) {
@@ -710,6 +717,14 @@ tables! {
         month -> Integer,
         credits -> BigInt,
         entered_at -> sql::Instant,
+    }
+
+    billing_alarms (account_id, month, kind, credits) {
+        account_id -> sql::Uuid,
+        month -> Integer,
+        kind -> sql::Word,
+        credits -> BigInt,
+        passed_at -> sql::Instant,
     }
 
     usage_days (account_id, day) {

@@ -223,7 +223,7 @@ macro_rules! word_columns {
 
 word_columns! {
     AgentStatus AnalysisStatus AttemptOutcome BatchStatus CallState Channel ContextResult ConversationStatus CredentialProvider
-    DeliveryState DialRule DocumentSource DocumentStatus E164 EmailAddress EndpointStatus EventType FailureReason
+    DeliveryState DialRule DocumentSource DocumentStatus E164 EmailAddress EndpointStatus EventType EventTypes FailureReason
     IntegrationStatus InvoiceStatus MemberRole NumberProvider Outcome PausedReason Plan RecipientStatus ResourceKind Runtime
-    Scopes SentStatus SuppressionSource TerminationReason TransactionType VoiceGender VoiceProvider VoiceSource
+    Scopes SentStatus SuppressionSource TerminationReason ThresholdKind TransactionType VoiceGender VoiceProvider VoiceSource
 }

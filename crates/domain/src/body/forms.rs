@@ -9,6 +9,7 @@ use super::{Body, Form, Shape};
 use crate::agent::Vocabulary;
 use crate::config::is_bcp47_shape;
 use crate::json::{Fault, FieldError, Fields, Json, Result, item_path};
+use crate::messages::Choices;
 use crate::{E164, E164Error, Timestamp};
 
 /// Defines forms that have a rule.
@@ -177,6 +178,43 @@ forms_of! {
         let nested = fields.optional_object(name)?;
         T::read(there(nested, fields, name)?, &())
     };
+}
+
+/// A list of at least one of the words of a vocabulary, each once.
+#[derive(Debug)]
+pub struct Words<T>(PhantomData<T>);
+
+impl<T> Words<T> {
+    /// The form for this type.
+    #[must_use]
+    pub const fn of() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T: Vocabulary + FromStr> Form for Words<T> {
+    type Value = Vec<T>;
+
+    fn shape(&self) -> Shape {
+        Shape::Words(T::words())
+    }
+
+    fn read(&self, fields: &mut Fields<'_>, name: &str) -> Result<Vec<T>> {
+        let items = fields.optional_array(name, 1..=T::words().len())?;
+        let path = fields.path_of(name);
+        let mut seen = HashSet::new();
+        let mut words = Vec::new();
+        for (at, item) in items.unwrap_or_default().iter().enumerate() {
+            let fault = |fault: Fault| FieldError::new(item_path(&path, at), fault);
+            let word = item.as_str().unwrap_or_default();
+            let read = word.parse();
+            words.push(read.map_err(|_| fault(Fault::Choice(Choices(T::choices()))))?);
+            if !seen.insert(word) {
+                return Err(fault(Fault::Twice));
+            }
+        }
+        Ok(words)
+    }
 }
 
 /// A body that is read by itself.

@@ -50,7 +50,7 @@ async fn list(ask: Ask<AgentsRead, (), Listing<AgentFilter>>) -> Reply {
 
 /// `POST /v1/agents`
 async fn create(ask: Ask<AgentsWrite, (), (), Json>) -> Reply {
-    let agents = ask.services().agents();
+    let agents = ask.services().agents().by(ask.caller.actor());
     let view = agents.create(ask.account(), &ask.body).await?;
     ask.made(ResourceKind::Agent, view.agent.id.uuid());
     reply::created(&AgentBody::from(&view))
@@ -64,7 +64,7 @@ async fn get(ask: Ask<AgentsRead, AgentId>) -> Reply {
 
 /// `PATCH /v1/agents/{id}`
 async fn update(ask: Ask<AgentsWrite, AgentId, (), Optional>) -> Reply {
-    let agents = ask.services().agents();
+    let agents = ask.services().agents().by(ask.caller.actor());
     let view = agents.update(ask.account(), ask.id, &ask.body.0).await?;
     reply::ok(&AgentBody::from(&view))
 }
@@ -81,7 +81,7 @@ async fn archive(ask: Ask<AgentsWrite, AgentId>) -> Reply {
 
 /// `POST /v1/agents/{id}/publish`
 async fn publish(ask: Ask<AgentsWrite, AgentId, (), Optional>) -> Reply {
-    let agents = ask.services().agents();
+    let agents = ask.services().agents().by(ask.caller.actor());
     let view = agents.publish(ask.account(), ask.id, &ask.body.0).await?;
     reply::ok(&AgentBody::from(&view))
 }

@@ -58,7 +58,7 @@ async fn list(ask: Ask<WebhooksRead, (), Listing<()>>) -> Reply {
     ask.query.answer(
         &endpoints,
         |view| (view.endpoint.created_at, view.endpoint.id.uuid()),
-        EndpointBody,
+        EndpointBody::of,
     )
 }
 
@@ -85,14 +85,14 @@ async fn create(ask: Ask<WebhooksWrite, (), (), Json>) -> Reply {
 /// `GET /v1/webhooks/{id}`
 async fn get(ask: Ask<WebhooksRead, EndpointId>) -> Reply {
     let view = ask.services().webhooks().get(ask.account(), ask.id).await?;
-    reply::ok(&EndpointBody(&view))
+    reply::ok(&EndpointBody::of(&view))
 }
 
 /// `PATCH /v1/webhooks/{id}`
 async fn update(ask: Ask<WebhooksWrite, EndpointId, (), Optional>) -> Reply {
     let webhooks = ask.services().webhooks();
     let view = webhooks.update(ask.account(), ask.id, &ask.body.0).await?;
-    reply::ok(&EndpointBody(&view))
+    reply::ok(&EndpointBody::of(&view))
 }
 
 /// `DELETE /v1/webhooks/{id}`

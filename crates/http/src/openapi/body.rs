@@ -50,6 +50,7 @@ fn schema(name: &str, shape: Shape, own: &dyn Fn(&str) -> Value) -> Value {
         Shape::SampleRate => nullable(integer()),
         Shape::Flag => boolean(),
         Shape::Word(choices) => words(&choices),
+        Shape::Words(choices) => array(words(&choices)),
         Shape::Object => any_object(),
         Shape::Uuid => uuid(),
         Shape::Uuids => array(uuid()),

@@ -152,5 +152,6 @@ pub(super) const fn event_name(kind: EventType) -> &'static str {
         EventType::CallInitiated => "CallInitiatedEvent",
         EventType::CallCompleted => "CallCompletedEvent",
         EventType::CallFailed => "CallFailedEvent",
+        EventType::BillingThreshold => "BillingThresholdEvent",
     }
 }

@@ -3,7 +3,7 @@
 use offhook_domain::{
     AccountId, AgentId, AttemptId, BatchId, BatchStatus, CallHandle, ConversationId, DeliveryId,
     DeliveryState, DocumentId, DocumentSource, DocumentStatus, E164, EmailAddress, EndpointId,
-    EndpointStatus, EventId, EventType, FailureReason, FolderId, IntegrationCategory,
+    EndpointStatus, EventId, EventType, EventTypes, FailureReason, FolderId, IntegrationCategory,
     IntegrationStatus, InvoiceId, InvoiceStatus, Json, KeyId, LedgerId, LogEntryId, MemberId,
     MemberRole, NumberProvider, PausedReason, PhoneNumberId, Plan, Price, RecipientId,
     RecipientStatus, RequestId, Scope, Scopes, SuppressionId, SuppressionSource, Timestamp,
@@ -50,6 +50,7 @@ shapes! {
     e164() => E164;
     any_object() => Json RawValue;
     array(words(Scope::ALL)) => Scopes;
+    array(words(EventType::ALL)) => EventTypes;
     words(&Plan::ALL) => Plan;
     uuid() => AccountId AgentId AttemptId BatchId ConversationId DeliveryId DocumentId EndpointId EventId FolderId;
     uuid() => InvoiceId KeyId LedgerId LogEntryId MemberId PhoneNumberId RecipientId RequestId

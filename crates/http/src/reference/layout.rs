@@ -36,7 +36,7 @@ pub(super) fn page(site: &Site<'_>, tag: Option<&str>, main: &Markup) -> String 
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { @if let Some(tag) = tag { (heading(tag)) " · " } (site.title) }
+                title { @match tag { Some(tag) => (heading(tag)), None => "Overview" } " · " (site.title) }
                 link rel="icon" href=(mark);
                 link rel="stylesheet" href="/docs/reference.css";
                 script src="/docs/search.js" defer {}

@@ -1,16 +1,18 @@
 //! Webhook endpoints, deliveries and the event catalog.
 
-use offhook_domain::EventType;
+use offhook_domain::{EventType, EventTypes};
 use offhook_services::Registered;
 use offhook_services::store::{Attempt, Delivery, DeliveryStory, EndpointView};
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{raw, shown};
 use crate::ApiError;
+use crate::openapi::shape::Shape;
 
 shown! {
-    EndpointBody(view: EndpointView) {
+    EndpointMembers(view: EndpointView) {
         id = view.endpoint.id,
         url = &view.endpoint.url,
         description = &view.endpoint.description,
@@ -19,6 +21,32 @@ shown! {
         secret_prefix,
         created_at = view.endpoint.created_at,
         updated_at = view.endpoint.updated_at,
+    }
+}
+
+/// An endpoint. Its event types are there only if it has chosen them.
+#[derive(Serialize)]
+pub(crate) struct EndpointBody<'a> {
+    #[serde(flatten)]
+    members: EndpointMembers<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    events: Option<EventTypes>,
+}
+
+impl<'a> EndpointBody<'a> {
+    pub(crate) const fn of(view: &'a EndpointView) -> Self {
+        Self {
+            members: EndpointMembers(view),
+            events: view.endpoint.events,
+        }
+    }
+}
+
+impl Shape for EndpointBody<'_> {
+    fn shape() -> Value {
+        let mut shape = EndpointMembers::shape();
+        shape["properties"]["events"] = EventTypes::shape();
+        shape
     }
 }
 
@@ -33,7 +61,7 @@ pub(crate) struct EndpointWithSecret<'a> {
 impl<'a> From<&'a Registered> for EndpointWithSecret<'a> {
     fn from(registered: &'a Registered) -> Self {
         Self {
-            endpoint: EndpointBody(&registered.view),
+            endpoint: EndpointBody::of(&registered.view),
             secret: &registered.secret,
         }
     }
@@ -120,6 +148,9 @@ impl EventTypeBody {
                 EventType::CallInitiated => "A call was triggered through POST /v1/calls.",
                 EventType::CallCompleted => "A call ended successfully.",
                 EventType::CallFailed => "A call ended with an error or was not answered.",
+                EventType::BillingThreshold => {
+                    "The month's cost or the balance passed a threshold that the account has set; once per threshold and month."
+                }
             },
             example: RawValue::from_string(example).map_err(ApiError::internal)?,
         })

@@ -72,6 +72,47 @@ async fn an_endpoint_shows_its_secret_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_names_the_event_types_that_it_chose() {
+    let app = TestApp::start().await;
+    let chosen =
+        json!({"url": "https://example.com/hook", "events": ["billing.threshold", "call.failed"]});
+    let made = app.post("/v1/webhooks", chosen).await.assert(201);
+    assert_eq!(members(&made), format!("{ENDPOINT} events secret"));
+    assert_eq!(made["events"], json!(["call.failed", "billing.threshold"]));
+    let target = format!("/v1/webhooks/{}", text(&made["id"]));
+    assert_eq!(app.read(&target).await["events"], made["events"]);
+    for (wrong, message) in [
+        (json!([]), "`events`: must not be empty"),
+        (json!("call.failed"), "`events`: must be an array"),
+        (
+            json!(["call.failed", "call.rang"]),
+            "`events[1]`: must be `call.initiated`, ",
+        ),
+        (
+            json!(["call.failed", "call.failed"]),
+            "`events[1]`: appears more than once",
+        ),
+    ] {
+        for answer in [
+            app.post(
+                "/v1/webhooks",
+                json!({"url": "https://example.com/", "events": wrong}),
+            )
+            .await,
+            app.patch(&target, json!({"events": wrong})).await,
+        ] {
+            let refused = answer.assert_error(400, "invalid_body");
+            assert!(refused.starts_with(message), "{refused}");
+        }
+    }
+    let unset = app
+        .patch(&target, json!({"events": null}))
+        .await
+        .assert(200);
+    assert_eq!(members(&unset), ENDPOINT);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn targets_that_are_not_public_https_are_refused() {
     let app = TestApp::start().await;
     for url in [
@@ -91,11 +132,13 @@ async fn the_event_catalog_is_a_list_with_examples() {
     let app = TestApp::start().await;
     let list = app.read("/v1/webhooks/events").await;
     let types: Vec<&Value> = list["data"].as_array().into_iter().flatten().collect();
-    assert_eq!(types.len(), 3);
-    for (item, kind) in types
-        .into_iter()
-        .zip(["call.initiated", "call.completed", "call.failed"])
-    {
+    assert_eq!(types.len(), 4);
+    for (item, kind) in types.into_iter().zip([
+        "call.initiated",
+        "call.completed",
+        "call.failed",
+        "billing.threshold",
+    ]) {
         assert_eq!(members(item), "type description example");
         assert_eq!(item["type"], kind);
         assert_eq!(members(&item["example"]), "id type created_at data");

@@ -6,15 +6,18 @@ mod error_bodies;
 mod single_sign_on;
 mod time_zone;
 
+use std::fmt::Display;
+
 use maud::{Markup, html};
-use offhook_domain::{MemberRole, PlanTerms};
+use offhook_domain::{Changes, Json, MemberRole, PlanTerms};
+use offhook_services::store::AccountSettings;
 
 use crate::lang::{Lang, text};
 use crate::page::Page;
 use crate::parts::{list, words};
 use crate::trouble::Answer;
 use crate::visit::layout::Section;
-use crate::visit::{Viewer, Visit, Visitor};
+use crate::visit::{Admin, Post, Viewer, Visit, Visitor};
 
 const SECTION: Section = Section::Settings;
 
@@ -161,6 +164,41 @@ fn sentences(terms: &PlanTerms, lang: Lang) -> [String; 6] {
         ),
     };
     [api, calls, retention, seats, engine.to_owned(), price]
+}
+
+/// Back to the page of a form that changed the account's settings, with what it changed in the audit log.
+pub(crate) async fn saved(
+    post: &Post<Admin>,
+    before: &AccountSettings,
+    (action, target): (&str, impl Display),
+    path: &str,
+) -> Answer {
+    let after = post.services().accounts().settings(post.account()).await?;
+    let changes = Changes::between(&told(before), &told(&after));
+    let message = post.t("Saved.", "Guardado.");
+    post.done_change((action, target), changes, path, message)
+        .await
+}
+
+/// The settings as the audit log names them.
+fn told(settings: &AccountSettings) -> Json {
+    let AccountSettings {
+        time_zone,
+        keeps_error_bodies,
+        thresholds,
+        buyer,
+    } = settings;
+    Json::object([
+        ("time_zone", Json::from(time_zone.as_str())),
+        ("keeps_error_bodies", Json::from(*keeps_error_bodies)),
+        ("alert_credits", Json::from(thresholds.spent)),
+        ("alert_credits_2", Json::from(thresholds.spent_2)),
+        ("alert_credits_3", Json::from(thresholds.spent_3)),
+        ("alert_balance", Json::from(thresholds.balance)),
+        ("buyer_name", Json::from(buyer.name.as_str())),
+        ("buyer_address", Json::from(buyer.address.as_str())),
+        ("buyer_tax_id", Json::from(buyer.tax_id.as_str())),
+    ])
 }
 
 /// What members may know about this service.

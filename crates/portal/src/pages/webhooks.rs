@@ -8,7 +8,7 @@ mod events;
 mod wording;
 
 use maud::{Markup, html};
-use offhook_domain::{EndpointId, Json, MemberRole};
+use offhook_domain::{EndpointId, EventType, EventTypes, Json, MemberRole};
 use offhook_services::Registered;
 use offhook_services::store::{Endpoint, EndpointHealth, EndpointView};
 
@@ -60,7 +60,7 @@ async fn shelf(visit: Visit<Viewer>) -> Answer {
         (introduction(&visit))
         (endpoints_table(&visit, &endpoints.items, &health))
         (list::more(&visit, &endpoints, |view| (view.endpoint.created_at, view.endpoint.id.uuid())))
-        @if visit.may(MemberRole::Developer) { (registration(&visit, &Fields::default(), None)) }
+        @if visit.may(MemberRole::Developer) { (registration(&visit, &with_events(Fields::default(), None), None)) }
     };
     Ok(visit.page(SECTION, title(&visit), &body))
 }
@@ -74,8 +74,8 @@ fn introduction(visitor: &Visitor) -> Markup {
             a.button href={ (crate::PATH) "/quick-start/webhooks" } { (t.t("Verify signatures", "Verificar firmas")) }
         }
         p { (t.t(
-            "Offhook notifies your system over HTTPS when a call is placed through the API, and when a call completes or fails. Every event goes to every enabled endpoint.",
-            "Offhook avisa a tu sistema por HTTPS cuando se inicia una llamada por la API, y cuando una llamada se completa o falla. Cada evento llega a todos los puntos de conexión habilitados.",
+            "Offhook notifies your system over HTTPS about the events that each endpoint has chosen: by default when a call is placed through the API, and when a call completes or fails.",
+            "Offhook avisa a tu sistema por HTTPS de los eventos que eligió cada punto de conexión: de forma predeterminada, cuando se inicia una llamada por la API y cuando una llamada se completa o falla.",
         )) }
     }
 }
@@ -132,7 +132,10 @@ fn registration(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Ma
     }
 }
 
-/// The URL and description of an endpoint.
+/// The name of the checkboxes of event types.
+const EVENTS: &str = "events";
+
+/// The URL, description and event types of an endpoint.
 fn address_fields(visitor: &Visitor, fields: &Fields) -> Markup {
     let t = visitor.lang();
     html! {
@@ -147,7 +150,22 @@ fn address_fields(visitor: &Visitor, fields: &Fields) -> Markup {
         (form::Input::text("description", t.t("Description", "Descripción"))
             .value(fields.text("description"))
             .hint(t.t("Optional, for your team. Up to 500 characters.", "Opcional, para tu equipo. Hasta 500 caracteres.")))
+        fieldset {
+            legend { (t.t("Events", "Eventos")) }
+            @for kind in EventType::ALL {
+                @let is_set = fields.all(EVENTS).any(|chosen| chosen == kind.as_str());
+                (form::check_about(EVENTS, kind.as_str(), kind.as_str(), events::meaning(*kind, t), is_set))
+            }
+        }
     }
+}
+
+/// The fields of an endpoint with these event types, or of one that has chosen none.
+fn with_events(mut fields: Fields, events: Option<EventTypes>) -> Fields {
+    for kind in events.unwrap_or_else(EventTypes::by_default).iter() {
+        fields.push(EVENTS, kind.as_str());
+    }
+    fields
 }
 
 /// The fields as the API's body.
@@ -155,12 +173,27 @@ fn address_of(fields: &Fields) -> Json {
     Json::object([
         ("url", Json::from(fields.text("url"))),
         ("description", Json::from(fields.get("description"))),
+        (EVENTS, events_of(fields)),
     ])
 }
 
+/// The checked event types; null for the default ones, so that an endpoint that was never given any has none set.
+fn events_of(fields: &Fields) -> Json {
+    let chosen: Vec<&str> = fields.all(EVENTS).collect();
+    let by_default = EventType::BY_DEFAULT.iter();
+    if by_default
+        .map(|kind| kind.as_str())
+        .eq(chosen.iter().copied())
+    {
+        return Json::Null;
+    }
+    Json::Array(chosen.into_iter().map(Json::from).collect())
+}
+
 /// The labels of an endpoint's fields.
-const fn labels(t: Lang) -> [(&'static str, &'static str); 5] {
+const fn labels(t: Lang) -> [(&'static str, &'static str); 6] {
     [
+        (EVENTS, t.t("Events", "Eventos")),
         ("url", t.t("URL", "URL")),
         ("description", t.t("Description", "Descripción")),
         (

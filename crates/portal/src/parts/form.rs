@@ -30,7 +30,16 @@ pub(crate) fn danger(visitor: &Visitor, path: &str, label: &str, question: &str)
 
 /// Why a form was refused.
 pub(crate) fn refusal(message: Option<&str>) -> Markup {
-    html! { @if let Some(message) = message { p.refusal role="alert" tabindex="-1" { (message) } } }
+    html! { @if let Some(message) = message { p.refusal role="alert" tabindex="-1" { (sentence(message)) } } }
+}
+
+/// A sentence of the rules, which name values in backquotes.
+pub(crate) fn sentence(text: &str) -> Markup {
+    html! {
+        @for (at, part) in text.split('`').enumerate() {
+            @if at % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
 }
 
 /// A field of one line, or of several.
@@ -214,5 +223,23 @@ pub(crate) fn check(name: &str, value: &str, label: &str, is_set: bool) -> Marku
             input type="checkbox" name=(name) value=(value) checked[is_set];
             span { (label) }
         }
+    }
+}
+
+/// As [`check`], with a sentence below it.
+pub(crate) fn check_about(
+    name: &str,
+    value: &str,
+    label: &str,
+    about: &str,
+    is_set: bool,
+) -> Markup {
+    let hint = format!("field-{name}-{value}-hint");
+    html! {
+        label.check {
+            input type="checkbox" name=(name) value=(value) checked[is_set] aria-describedby=(hint);
+            span { (label) }
+        }
+        p.hint #(hint) { (about) }
     }
 }

@@ -33,6 +33,33 @@ fn at(json: &Json, path: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn versions_name_who_saved_and_who_published_them() {
+    let world = World::start().await;
+    let ana = developer(&world).await;
+    let path = made(&ana, "Eva").await;
+    let key = world.key().await;
+    let id = path.trim_start_matches("/agents/");
+    let change = r#"{"config":{"first_message":"Good evening."}}"#;
+    let changed = world.api(&key, "PATCH", &format!("/v1/agents/{id}"), change);
+    changed.await.assert(200);
+    let versions = format!("{path}/versions");
+    ana.sends(&format!("{versions}/1/publish"), &[], &path)
+        .await;
+    ana.sees(&versions, &[">Ana</td>", ">API key test</td>", "by Ana"])
+        .await;
+    ana.sees(
+        &format!("{path}/diff?from=1&to=2"),
+        &["Ana, ", "API key test, "],
+    )
+    .await;
+    ana.sees(
+        "/settings/audit",
+        &["<dt>published_version</dt>", "<code dir=\"auto\">1</code>"],
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_agent_is_made_edited_published_and_rolled_back() {
     let world = World::start().await;
     let ana = developer(&world).await;
@@ -151,7 +178,7 @@ async fn a_refused_edit_names_its_field_and_keeps_what_was_typed() {
         (
             "conversation.turns.endpointing_ms",
             "5",
-            "Conversation, End-of-turn pause, in ms: must be an integer from 200 to 3000",
+            "Conversation, End-of-turn pause: must be an integer from 200 to 3000",
         ),
         ("stt.settings", "{\r\n\"a\"", "not valid JSON"),
         (
@@ -355,7 +382,7 @@ async fn the_whole_configuration_is_edited_as_json() {
         .send(&ana, &edit)
         .await
         .assert(422)
-        .shows(&["`config.colour`: unknown field"]);
+        .shows(&["<code>config.colour</code>: unknown field"]);
     let small = Form::of(&broken, &edit).with("config", "{\"system_prompt\": \"Short\"}");
     assert_eq!(small.send(&ana, &edit).await.leads(), path);
     let saved = config(&world, &path).await;
@@ -433,7 +460,7 @@ async fn a_tool_keeps_its_secret_headers_and_says_what_is_wrong() {
     };
     let wrong = form(&page).with("parameters", "{\"type\":\"nothing\"}");
     wrong.send(&ana, "/tools/new").await.assert(422).shows(&[
-        "Arguments (JSON Schema): must have the `type` `object`",
+        "Arguments (JSON Schema): must have the <code>type</code> <code>object</code>",
         "find_order",
     ]);
     let made = form(&page).send(&ana, "/tools/new").await;

@@ -28,7 +28,7 @@ async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversati
         ),
         (
             "{\"type\": \"array\"}",
-            "JSON Schema: must have the `type` `object`",
+            "JSON Schema: must have the <code>type</code> <code>object</code>",
         ),
         ("<i>", "&lt;i&gt;"),
     ] {

@@ -29,7 +29,13 @@ fn after<'a>(page: &'a Page, before: &str) -> &'a str {
 
 /// Registers an endpoint; returns its path and its secret.
 async fn endpoint(browser: &Browser) -> (String, String) {
-    let fields = [("url", URL), ("description", SCRIPT)];
+    let fields = [
+        ("url", URL),
+        ("description", SCRIPT),
+        ("events", "call.initiated"),
+        ("events", "call.completed"),
+        ("events", "call.failed"),
+    ];
     let shown = browser.post("/webhooks", &fields).await.leads();
     let path = shown.strip_suffix("/secret").expect("the secret's page");
     let page = browser.get(&shown).await.assert(200);
@@ -73,6 +79,8 @@ async fn an_endpoint_shows_its_secret_once_and_is_tested_changed_rotated_and_del
 
     let change = [
         ("url", "https://hooks.example.com/other"),
+        ("events", "call.failed"),
+        ("events", "billing.threshold"),
         ("description", ""),
     ];
     assert_eq!(saved(&ana, &path, &change).await.leads(), path);
@@ -211,6 +219,9 @@ async fn a_refused_address_stays_in_its_form() {
         "value=\"Staging\"",
     ]);
     assert!(!page.body.contains("<script>"));
+    let nothing = [("url", URL)];
+    ana.refused("/webhooks", &nothing, &["Events: must not be empty"])
+        .await;
     let (path, _) = endpoint(&ana).await;
     let wrong = [("url", "nowhere"), ("description", "New")];
     let page = saved(&ana, &path, &wrong).await.assert(422);
@@ -570,6 +581,27 @@ async fn the_audit_log_tells_who_changed_what_and_nothing_of_other_accounts() {
     ana.sees(
         "/settings/audit?who=cli&what=webhook",
         &["No matching changes"],
+    )
+    .await;
+    // What has changed, from what to what, and no secret.
+    let fields = [("url", URL), ("events", "billing.threshold")];
+    ana.sends(&path, &fields, &path).await;
+    ana.post(&format!("{path}/rotate-secret"), &[("overlap_hours", "0")])
+        .await
+        .leads();
+    let log = ana
+        .sees("/settings/audit?what=webhook", &["webhook.update"])
+        .await;
+    let log = log.shows(&[
+        "<dt>events</dt>",
+        "call.initiated, call.completed, call.failed</code> → <code dir=\"auto\">billing.threshold</code>",
+        "<dt>description</dt>",
+        "<dt>secret</dt><dd>changed</dd>",
+    ]);
+    assert!(!log.body.contains("<dt>url</dt>"), "it stayed as it was");
+    ana.sees(
+        "/settings/audit?what=key",
+        &["<dt>scopes</dt>", "calls:read</code>"],
     )
     .await;
     let eve = world.stranger().await;

@@ -148,7 +148,7 @@ async fn a_language_is_chosen_or_typed_and_english_is_not_one() {
         "/agents/new",
         &typed("english"),
         &[
-            "Language: `english` is not a registered language: begin with its code",
+            "Language: <code>english</code> is not a registered language: begin with its code",
             "value=\"english\"",
         ],
     )
@@ -165,7 +165,9 @@ async fn a_language_is_chosen_or_typed_and_english_is_not_one() {
         .with("voice.language", "other")
         .with("voice.language.other", "klingon");
     let page = form.send(&ana, &edit).await.assert(422);
-    page.shows(&["Text-to-speech voice, Spoken language: `klingon` is not a registered language"]);
+    page.shows(&[
+        "Text-to-speech voice, Spoken language: <code>klingon</code> is not a registered language",
+    ]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -296,7 +298,7 @@ async fn what_a_published_head_lacks_is_shown_in_its_editor_and_a_fault_in_json_
     let form = |text: &str| Form::of(&page, &json).with("config", text);
     let wrong = form("{\n \"first_message\": \"Hi\",\n \"llm\": {\n  \"temperature\": 9}\n}");
     let wrong = wrong.send(&ana, &json).await.assert(422);
-    wrong.shows(&["Line 4: `config.llm.temperature`: must be a number"]);
+    wrong.shows(&["Line 4: <code>config.llm.temperature</code>: must be a number"]);
     assert_eq!(form("{}").send(&ana, &json).await.leads(), path);
     let publish = format!("{path}/versions/2/publish");
     let page = ana.post(&publish, &[]).await.assert(422);

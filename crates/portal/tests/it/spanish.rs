@@ -80,7 +80,10 @@ async fn conflicts_of_numbers_folders_and_webhooks_are_said_in_spanish() {
         )]);
         must(world.services.webhooks().create(world.account, &body).await);
     }
-    let hook = [("url", "https://example.com/one-more"), ("description", "")];
+    let hook = [
+        ("url", "https://example.com/one-more"),
+        ("events", "call.failed"),
+    ];
     let refused = ana.post("/webhooks", &hook).await.assert(422);
     refused.shows(&["Una cuenta tiene 20 puntos de conexión como máximo: primero borra uno."]);
 }
@@ -105,12 +108,12 @@ async fn rules_of_fields_are_said_in_spanish() {
         (
             "/phone-numbers/new",
             vec![("phone_number", "5550123"), ("label", "")],
-            "Número: debe comenzar con `+` y el código del país",
+            "Número: debe comenzar con <code>+</code> y el código del país",
         ),
         (
             "/try/call",
             vec![("once", "0b"), ("agent", &id), ("to", "5512345678")],
-            "Llamar a este número: debe comenzar con `+` y el código del país",
+            "Llamar a este número: debe comenzar con <code>+</code> y el código del país",
         ),
         (
             "/try/call",
@@ -129,7 +132,7 @@ async fn rules_of_fields_are_said_in_spanish() {
                 ("description", "Busca citas."),
                 ("kind", "end_call"),
             ],
-            "Nombre: debe ser una letra minúscula, y luego hasta 63 letras minúsculas, dígitos o `_`",
+            "Nombre: debe ser una letra minúscula, y luego hasta 63 letras minúsculas, dígitos o <code>_</code>",
         ),
         (
             "/knowledge/address",

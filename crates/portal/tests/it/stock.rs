@@ -361,8 +361,22 @@ async fn billing_and_integrations_are_told_as_they_are() {
         )
         .await;
     }
-    ada.sends("/billing/alert", &[("alert_credits", "500")], "/billing")
-        .await;
+    let alerts = [
+        ("alert_credits", "500"),
+        ("alert_credits_2", "900"),
+        ("alert_balance", "100001"),
+    ];
+    ada.sends("/billing/alert", &alerts, "/billing").await;
+    ada.sees(
+        "/billing",
+        &["value=\"900\"", "below your alert of 100,001"],
+    )
+    .await;
+    ada.sees(
+        "/settings/audit",
+        &["<dt>alert_balance</dt>", "<dt>alert_credits_2</dt>"],
+    )
+    .await;
     let long = "x".repeat(121);
     ada.refused(
         "/billing/buyer",

@@ -58,7 +58,8 @@ impl Agents {
                 knowledge: knowledge::named(&config.knowledge_base),
                 at: self.ctx.clock.now(),
             };
-            let published = self.ctx.store.publish_agent(account, id, publication);
+            let store = self.ctx.store.acting(self.actor);
+            let published = store.publish_agent(account, id, publication);
             if let Some((agent, config)) = published.await? {
                 return view(agent, config);
             }

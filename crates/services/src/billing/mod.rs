@@ -5,6 +5,7 @@ mod months;
 mod operator;
 mod pdf;
 mod seller;
+mod thresholds;
 
 use offhook_boxed::boxed;
 use std::sync::Arc;
@@ -13,13 +14,14 @@ use std::time::Duration;
 use offhook_domain::json::Fault;
 use offhook_domain::{AccountId, Credits, InvoiceId, PlanTerms, Timestamp};
 use offhook_storage::{
-    Invoice, LedgerEntry, LedgerFilter, StoreError, UsageDay, UsageShare, Wallet,
+    Invoice, LedgerEntry, LedgerFilter, StoreError, Thresholds, UsageDay, UsageShare, Wallet,
 };
 
 use crate::{Caller, Context, Page, Result};
 
 pub(crate) use months::{enter, enter_months};
 pub use seller::Seller;
+pub(crate) use thresholds::keep_noting_thresholds;
 
 use pdf::Parties;
 
@@ -35,14 +37,28 @@ pub struct MonthSoFar {
     pub spent: Credits,
     /// At the month's pace so far, to its end; `None` on its first day.
     pub forecast: Option<Credits>,
-    /// From how many credits on the account wants to be warned.
-    pub alert: Option<Credits>,
+    pub balance: Credits,
+    /// When the account wants to be warned.
+    pub thresholds: Thresholds,
 }
 
 impl MonthSoFar {
-    /// The threshold that the month has reached.
-    pub fn alarm(&self) -> Option<Credits> {
-        self.alert.filter(|alert| self.spent >= *alert)
+    /// The highest threshold that the month has reached.
+    pub fn spent_alarm(&self) -> Option<Credits> {
+        let Thresholds {
+            spent,
+            spent_2,
+            spent_3,
+            ..
+        } = self.thresholds;
+        let all = [spent, spent_2, spent_3].into_iter().flatten();
+        all.filter(|alert| self.spent >= *alert).max()
+    }
+
+    /// The threshold that the balance is below.
+    pub fn balance_alarm(&self) -> Option<Credits> {
+        let alert = self.thresholds.balance;
+        alert.filter(|alert| self.balance < *alert)
     }
 }
 
@@ -134,7 +150,8 @@ impl Billing {
         Ok(MonthSoFar {
             spent,
             forecast: forecast(spent, now.since(begin), end.since(begin)),
-            alert: store.account_settings(account).await?.alert_credits,
+            balance: self.wallet(account).await?.balance,
+            thresholds: store.account_settings(account).await?.thresholds,
         })
     }
 
@@ -194,15 +211,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_month_alarms_from_its_threshold_on() {
-        let month = |spent, alert| MonthSoFar {
+    fn a_month_alarms_from_a_threshold_on_and_a_balance_below_one() {
+        let month = |spent, balance| MonthSoFar {
             spent,
+            balance,
             forecast: None,
-            alert,
+            thresholds: Thresholds {
+                spent: Some(500),
+                spent_2: Some(900),
+                spent_3: None,
+                balance: Some(100),
+            },
         };
-        assert_eq!(month(500, Some(500)).alarm(), Some(500));
-        assert_eq!(month(499, Some(500)).alarm(), None);
-        assert_eq!(month(500, None).alarm(), None);
+        assert_eq!(month(899, 0).spent_alarm(), Some(500));
+        assert_eq!(month(900, 0).spent_alarm(), Some(900));
+        assert_eq!(month(499, 0).spent_alarm(), None);
+        assert_eq!(month(0, 99).balance_alarm(), Some(100));
+        assert_eq!(month(0, 100).balance_alarm(), None);
     }
 
     #[test]

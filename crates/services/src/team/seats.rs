@@ -1,7 +1,7 @@
 //! Who gets a seat of an account, and who may change whose. Seats are taken by members and by invitations that have not
 //! expired. Each change locks the account's seats first: of two that want the last one, the second counts the first.
 
-use offhook_domain::{AccountId, EmailAddress, MemberId, MemberRole, Timestamp};
+use offhook_domain::{AccountId, Changes, EmailAddress, Json, MemberId, MemberRole, Timestamp};
 use offhook_storage::{Invitation, Member, Store, StoreError, TxError};
 
 use crate::transact::transact;
@@ -164,23 +164,28 @@ pub(crate) async fn change(
         if member.role == MemberRole::Owner && !stays_owner && tx.count_owners(account).await? < 2 {
             return Err(TeamRefusal::LastOwner);
         }
-        let (action, target) = match step {
+        let before = member.role;
+        let action = match step {
             MemberStep::Role(role) if role == member.role => return Ok(member),
             MemberStep::Role(role) => {
                 tx.set_role(of, role).await?;
                 member.role = role;
-                ("member.role", format!("{of} {role}"))
+                "member.role"
             }
             MemberStep::Remove => {
                 tx.delete_member(account, &member.email).await?;
-                ("member.remove", of.to_string())
+                "member.remove"
             }
         };
         tx.end_stay(&member).await?;
         if step == MemberStep::Remove || !member.role.may(MemberRole::Admin) {
             tx.end_invitations(&member).await?;
         }
-        tx.audit(account, action, target, at).await?;
+        let role = |role: MemberRole| Json::object([("role", Json::from(role.as_str()))]);
+        let changes = Changes::between(&role(before), &role(member.role));
+        let words = (action, of.to_string());
+        tx.audit_change(account, (words.0, &words.1), &changes, at)
+            .await?;
         Ok(member)
     })
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use offhook_domain::{EmailAddress, MemberId, MemberRole, Timestamp};
+use offhook_domain::{Changes, EmailAddress, MemberId, MemberRole, Timestamp};
 use offhook_storage::{
     Actor, AuditFilter, Invitation, Member, NewSession, SignInLink, Store, mint,
 };
@@ -107,7 +107,13 @@ async fn audited(shop: &Shop, actor: &str) -> Vec<String> {
     let of_team = lines
         .iter()
         .filter(|line| line.actor.starts_with(actor) && line.action.starts_with("member."));
-    let shown = of_team.map(|line| format!("{} {} {}", line.actor, line.action, line.target));
+    let shown = of_team.map(|line| {
+        let changes = Changes::of_stored(line.changes.as_deref().unwrap_or_default());
+        let values = changes.0.first().and_then(|change| change.values.clone());
+        let role = values.map(|values| values.map(Option::unwrap_or_default).join(" > "));
+        let line = format!("{} {} {} ", line.actor, line.action, line.target);
+        (line + &role.unwrap_or_default()).trim_end().to_owned()
+    });
     let mut shown: Vec<_> = shown.collect();
     shown.sort();
     shown
@@ -296,9 +302,9 @@ contract! {
         assert!(matches!(refused, Err(TeamRefusal::LastOwner)), "{refused:?}");
         assert_eq!(store.team(shop.account, None, 9, after(9)).await.unwrap().1, 1);
         let mut expected = [
-            format!("member:{} member.role {} developer", admin.id, viewer.id),
+            format!("member:{} member.role {} viewer > developer", admin.id, viewer.id),
             format!("member:{} member.remove {}", admin.id, viewer.id),
-            format!("member:{} member.role {} owner", owner.id, admin.id),
+            format!("member:{} member.role {} admin > owner", owner.id, admin.id),
             format!("member:{} member.remove {}", owner.id, owner.id),
         ];
         expected.sort();

@@ -45,18 +45,26 @@ impl Store {
         })
     }
 
-    /// Sets from how many credits in a month on an account's members are warned.
-    pub fn set_alert_credits(
-        &self,
-        account: AccountId,
-        credits: Option<Credits>,
-    ) -> Answer<'_, ()> {
+    /// Sets when an account's members are warned.
+    pub fn set_thresholds(&self, account: AccountId, thresholds: Thresholds) -> Answer<'_, ()> {
         keep!(self, |conn| {
+            let set = || {
+                let Thresholds {
+                    spent,
+                    spent_2,
+                    spent_3,
+                    balance,
+                } = thresholds;
+                row! {
+                    account_settings: alert_credits = spent, alert_credits_2 = spent_2,
+                    alert_credits_3 = spent_3, alert_balance = balance
+                }
+            };
             diesel::insert_into(account_settings::table)
-                .values(row! { account_settings: account_id = account, alert_credits = credits })
+                .values((account_settings::account_id.eq(V(account)), set()))
                 .on_conflict(account_settings::account_id)
                 .do_update()
-                .set(row! { account_settings: alert_credits = credits })
+                .set(set())
                 .run(conn)
                 .await
         })

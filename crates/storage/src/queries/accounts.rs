@@ -1,6 +1,6 @@
 //! Accounts and keys.
 
-use super::{audit::line, people, team, wallets};
+use super::{audit, audit::line, people, team, wallets};
 use crate::prelude::*;
 use crate::schema::wallets as purses;
 
@@ -82,7 +82,14 @@ impl Store {
                 read_only, monthly_credit_budget, created_at, expires_at
             }?;
             let words = (actor.as_str(), "key.create", key.name.as_str());
-            line(conn, key.account_id, words, key.created_at).await
+            let scopes: Json = key
+                .scopes
+                .iter()
+                .map(|scope| scope.as_str().into())
+                .collect();
+            let after = Json::object([("scopes", scopes), ("read_only", key.read_only.into())]);
+            let changes = Changes::between(&Json::Null, &after);
+            audit::change(conn, key.account_id, words, &changes, key.created_at).await
         })
     }
 
@@ -148,18 +155,5 @@ impl Store {
             }
             Ok(())
         })
-    }
-}
-
-pub(crate) async fn audit(
-    conn: &mut Conn,
-    id: uuid::Uuid,
-    account: Option<AccountId>,
-    (actor, action, target): (&str, &str, &str),
-    at: Timestamp,
-) -> Result<()> {
-    insert! {
-        conn, audit_log: id = EventId::from_uuid(id), account_id = account, actor, action, target,
-        at
     }
 }

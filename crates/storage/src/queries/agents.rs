@@ -3,7 +3,7 @@
 use super::{numbers::unassign, pins, tools};
 use crate::prelude::*;
 
-pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<()> {
+pub(crate) async fn insert(conn: &mut Conn, new: NewAgent, by: Option<String>) -> Result<()> {
     let agent = new.agent;
     insert! {
         conn, agents of agent: id, account_id, runtime, name, name_folded = new.name_folded,
@@ -11,7 +11,7 @@ pub(crate) async fn insert(conn: &mut Conn, new: NewAgent) -> Result<()> {
         created_at, updated_at
     }?;
     if let Some(config) = new.config {
-        insert_version(conn, (agent.id, 1), (config, None), agent.created_at).await?;
+        insert_version(conn, (agent.id, 1), (config, None), by, agent.created_at).await?;
     }
     Ok(())
 }
@@ -20,9 +20,12 @@ async fn insert_version(
     conn: &mut Conn,
     (agent, version): (AgentId, i32),
     (config, settings): (String, Option<String>),
+    saved_by: Option<String>,
     at: Timestamp,
 ) -> Result<()> {
-    insert! { conn, versions: agent_id = agent, version, config, settings, created_at = at }
+    insert! {
+        conn, versions: agent_id = agent, version, config, settings, created_at = at, saved_by
+    }
 }
 
 /// What is set of a version beside its configuration, as JSON text.
@@ -157,7 +160,8 @@ async fn version(
 #[boxed]
 impl Store {
     pub fn create_agent(&self, new: NewAgent) -> Answer<'_, ()> {
-        keep!(self, |conn| insert(conn, new).await)
+        let by = self.author();
+        keep!(self, |conn| insert(conn, new, by).await)
     }
 
     pub fn agent(&self, account: AccountId, id: AgentId) -> Answer<'_, Option<Agent>> {
@@ -230,6 +234,7 @@ impl Store {
         id: AgentId,
         change: AgentChange,
     ) -> Answer<'_, Option<(Agent, Option<String>)>> {
+        let by = self.author();
         transact!(self, |conn| {
             let next = change.head_version + i32::from(change.config.is_some());
             let update = diesel::update(agents::table)
@@ -257,7 +262,7 @@ impl Store {
                     Some(settings) => Some(settings),
                     None => settings_of(conn, id, change.head_version).await?,
                 };
-                insert_version(conn, (id, next), (config, settings), change.at).await?;
+                insert_version(conn, (id, next), (config, settings), by, change.at).await?;
             }
             if status == Some(AgentStatus::Archived) {
                 unassign(conn, account, id, change.at).await?;
@@ -276,6 +281,7 @@ impl Store {
         id: AgentId,
         new: Publication,
     ) -> Answer<'_, Option<(Agent, Option<String>)>> {
+        let by = self.author();
         transact!(self, |conn| {
             let (seen, next) = new.statuses;
             let is_changed = diesel::update(agents::table)
@@ -299,6 +305,7 @@ impl Store {
             diesel::update(versions::table.find((V(id), new.version)))
                 .set((
                     versions::published_at.eq(V(new.at)),
+                    versions::published_by.eq(by),
                     new.note.map(|note| versions::note.eq(note)),
                 ))
                 .execute(conn)

@@ -1,6 +1,5 @@
 //! The audit log of an account.
 
-use super::accounts;
 use crate::prelude::*;
 use crate::schema::audit_log as log;
 
@@ -11,8 +10,21 @@ pub(crate) async fn line(
     words: (&str, &str, &str),
     at: Timestamp,
 ) -> Result<()> {
-    let id: EventId = mint(at);
-    accounts::audit(conn, id.uuid(), Some(account), words, at).await
+    change(conn, account, words, &Changes::default(), at).await
+}
+
+/// The same with what has changed.
+pub(crate) async fn change(
+    conn: &mut Conn,
+    account: AccountId,
+    (actor, action, target): (&str, &str, &str),
+    changes: &Changes,
+    at: Timestamp,
+) -> Result<()> {
+    insert! {
+        conn, log: id = mint::<EventId>(at), account_id = Some(account), actor, action, target, at,
+        changes = changes.to_stored()
+    }
 }
 
 /// Writes a line for an operator's change.
@@ -25,16 +37,14 @@ impl Store {
         &self,
         account: AccountId,
         (action, target): (String, String),
+        changes: Changes,
         at: Timestamp,
     ) -> Answer<'_, ()> {
         let actor = self.actor();
-        keep!(self, |conn| line(
-            conn,
-            account,
-            (&actor, &action, &target),
-            at
-        )
-        .await)
+        keep!(self, |conn| {
+            let words = (actor.as_str(), action.as_str(), target.as_str());
+            change(conn, account, words, &changes, at).await
+        })
     }
 
     /// The same, unless the log already has this line since `since`, from any actor.

@@ -146,7 +146,7 @@ pub(crate) async fn place(
     let (account, id, at) = (call.account_id, call.id, call.at);
     row(conn.db(), &call).run(conn).await?;
     let endpoints = match call.event.take() {
-        Some(event) => events::emit(conn, account, id, event, at).await?,
+        Some(event) => events::emit(conn, account, Some(id), event, at).await?,
         None => Vec::new(),
     };
     wallets::insert_reservation(conn, call.id, &draw, call.reserve).await?;
@@ -384,7 +384,7 @@ async fn finish(
     wallets::settle(conn, account, id, settlement.credits, entry).await?;
     // A text conversation is not a call.
     let endpoints = match ended.voice {
-        true => events::emit(conn, account, id, settlement.event, at).await?,
+        true => events::emit(conn, account, Some(id), settlement.event, at).await?,
         false => Vec::new(),
     };
     // Last, because every ending call of the account writes to the rows of the hour and the day.

@@ -112,7 +112,7 @@ impl Store {
             ensure!(made < most, Rollback(false));
             insert! {
                 conn, endpoints of endpoint: id = id, account_id = account, url, description,
-                status, created_at = at, updated_at
+                status, events, created_at = at, updated_at
             }?;
             insert_secret(conn, id, secret, at).await?;
             Ok(Commit(true))
@@ -202,6 +202,7 @@ impl Store {
                                 .eq(is_disabled.then_some(DISABLED_BY_CUSTOMER)),
                         )
                     }),
+                    change.events.map(|events| endpoints::events.eq(events)),
                     endpoints::updated_at.eq(V(at)),
                 ))
                 .changes(conn)

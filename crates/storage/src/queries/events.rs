@@ -23,27 +23,28 @@ impl Store {
     }
 }
 
-/// Writes the event with its deliveries. Returns the endpoints that now have deliveries.
+/// Writes the event, of a conversation or of none, with its deliveries. Returns the endpoints that now have deliveries.
 pub(crate) async fn emit(
     conn: &mut Conn,
     account: AccountId,
-    conversation: ConversationId,
+    conversation: Option<ConversationId>,
     event: NewEvent,
     at: Timestamp,
 ) -> Result<Vec<EndpointId>> {
     let (id, kind) = (event.id, event.kind);
-    let event = row(account, Some(conversation), event, at);
-    let targets = insert_and_hold_endpoints(conn, account, event).await?;
+    let event = row(account, conversation, event, at);
+    let held = insert_and_hold_endpoints(conn, account, event).await?;
+    let targets: Vec<_> = receivers(&held, kind).collect();
     ensure!(!targets.is_empty(), Vec::new());
-    let earlier = match kind {
-        EventType::CallInitiated => HashMap::new(),
-        EventType::CallCompleted | EventType::CallFailed => {
+    let earlier = match conversation {
+        Some(conversation) if kind != EventType::CallInitiated => {
             unsent(conn, vec![conversation]).await?
         }
+        _ => HashMap::new(),
     };
     let of_event = (account, id, kind);
     let rows = targets.iter().map(|&target| {
-        let waits_for = earlier.get(&(conversation, target.0)).copied();
+        let waits_for = conversation.and_then(|call| earlier.get(&(call, target.0)).copied());
         delivery(mint(at), of_event, target, waits_for, at)
     });
     insert_deliveries(conn, rows.collect()).await?;
@@ -91,26 +92,46 @@ macro_rules! receiving {
     };
 }
 
+/// An endpoint that gets deliveries, and of which events; `None`: of the default ones.
+pub(crate) type Held = (EndpointId, EndpointStatus, Option<EventTypes>);
+
+/// The endpoints that get a delivery of an event of this type.
+pub(crate) fn receivers(
+    held: &[Held],
+    kind: EventType,
+) -> impl Iterator<Item = (EndpointId, EndpointStatus)> {
+    held.iter().filter_map(move |(endpoint, status, events)| {
+        let events = events.unwrap_or_else(EventTypes::by_default);
+        events.contains(kind).then_some((*endpoint, *status))
+    })
+}
+
 /// The endpoints of several accounts that get deliveries, with a lock that their deletion or disabling waits for.
 pub(crate) async fn hold_endpoints(
     conn: &mut Conn,
     accounts: HashSet<AccountId>,
-) -> Result<HashMap<AccountId, Vec<(EndpointId, EndpointStatus)>>> {
-    let mut held: HashMap<AccountId, Vec<_>> = HashMap::new();
-    let found: Vec<(AccountId, EndpointId, EndpointStatus)> = receiving!()
+) -> Result<HashMap<AccountId, Vec<Held>>> {
+    let mut held: HashMap<AccountId, Vec<Held>> = HashMap::new();
+    let found: Vec<(AccountId, EndpointId, EndpointStatus, Option<EventTypes>)> = receiving!()
         .filter(endpoints::account_id.eq_any(accounts.into_iter().map(V)))
         .order((endpoints::created_at, endpoints::id))
-        .select((endpoints::account_id, endpoints::id, endpoints::status))
+        .select((
+            endpoints::account_id,
+            endpoints::id,
+            endpoints::status,
+            endpoints::events,
+        ))
         .locked("FOR SHARE")
         .load(conn)
         .await?;
-    for (account, endpoint, status) in found {
-        held.entry(account).or_default().push((endpoint, status));
+    for (account, endpoint, status, events) in found {
+        let of_account = held.entry(account).or_default();
+        of_account.push((endpoint, status, events));
     }
     Ok(held)
 }
 
-/// Writes an event. Returns the endpoints that get deliveries. It reads them with a lock that an endpoint's deletion or
+/// Writes an event. Returns the endpoints that get deliveries, of whatever types. It reads them with a lock that an endpoint's deletion or
 /// disabling waits for, so that no delivery is written after it.
 ///
 /// On PostgreSQL this takes one round trip. On SQLite a statement costs none, so each runs alone.
@@ -118,11 +139,11 @@ async fn insert_and_hold_endpoints(
     conn: &mut Conn,
     account: AccountId,
     event: impl QueryFragment<Db> + QueryId + Send + 'static,
-) -> Result<Vec<(EndpointId, EndpointStatus)>> {
+) -> Result<Vec<Held>> {
     let then = receiving!()
         .filter(endpoints::account_id.eq(V(account)))
         .order((endpoints::created_at, endpoints::id))
-        .select((endpoints::id, endpoints::status));
+        .select((endpoints::id, endpoints::status, endpoints::events));
     if conn.db() == Db::Sqlite {
         event.execute(conn).await?;
         return Ok(then.load(conn).await?);

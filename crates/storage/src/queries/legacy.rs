@@ -126,7 +126,7 @@ async fn add(
         name_folded: listed.name_folded.clone(),
         config: None,
     };
-    agent_rows::insert(conn, new).await?;
+    agent_rows::insert(conn, new, None).await?;
     insert! {
         conn, legacy: agent_id = id, account_id = account, seen_name = &listed.name, gone = false
     }?;

@@ -86,16 +86,14 @@ async fn place_together(
         rows.push(calls::row(Db::Postgres, call));
         if let Some(event) = &call.event {
             let of_event = (call.account_id, event.id, event.kind);
-            for (endpoint, status) in endpoints.get(&call.account_id).into_iter().flatten() {
-                deliveries.push(events::delivery(
-                    mint(call.at),
-                    of_event,
-                    (*endpoint, *status),
-                    None,
-                    call.at,
-                ));
-                if *status == EndpointStatus::Enabled {
-                    its_endpoints.push(*endpoint);
+            let held = endpoints
+                .get(&call.account_id)
+                .map_or(&[][..], Vec::as_slice);
+            for to in events::receivers(held, event.kind) {
+                let id = mint(call.at);
+                deliveries.push(events::delivery(id, of_event, to, None, call.at));
+                if to.1 == EndpointStatus::Enabled {
+                    its_endpoints.push(to.0);
                 }
             }
             let event = event.clone();

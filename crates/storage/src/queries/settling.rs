@@ -126,12 +126,12 @@ async fn settle_together(
         let held = freed.get(&one.id).copied().unwrap_or(0);
         ledger.extend(purse.settle((one.account, one.id), held, &one.settlement));
         let of_event = (one.account, event.id, event.kind);
-        for (endpoint, status) in endpoints.get(&one.account).into_iter().flatten() {
-            let first = unsent.get(&(one.id, *endpoint)).copied();
-            let to = (*endpoint, *status);
+        let held = endpoints.get(&one.account).map_or(&[][..], Vec::as_slice);
+        for to in events::receivers(held, event.kind) {
+            let first = unsent.get(&(one.id, to.0)).copied();
             deliveries.push(events::delivery(mint(*at), of_event, to, first, *at));
-            if *status == EndpointStatus::Enabled {
-                with_deliveries.entry(one.id).or_default().push(*endpoint);
+            if to.1 == EndpointStatus::Enabled {
+                with_deliveries.entry(one.id).or_default().push(to.0);
             }
         }
         outbox.push(events::row(one.account, Some(one.id), event.clone(), *at));

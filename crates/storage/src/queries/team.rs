@@ -212,6 +212,19 @@ impl Tx<'_> {
     ) -> Result<()> {
         audit(self.0, account, (self.2, action, target), at).await
     }
+
+    /// The same with what has changed.
+    pub async fn audit_change(
+        &mut self,
+        account: AccountId,
+        (action, target): (&str, &str),
+        changes: &Changes,
+        at: Timestamp,
+    ) -> Result<()> {
+        let actor = self.2.to_string();
+        let words = (actor.as_str(), action, target);
+        super::audit::change(self.0, account, words, changes, at).await
+    }
 }
 
 impl Store {

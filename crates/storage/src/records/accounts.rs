@@ -42,10 +42,42 @@ pub struct AccountSettings {
     pub time_zone: String,
     /// Whether the shape of refused requests' bodies is kept.
     pub keeps_error_bodies: bool,
-    /// From how many credits in a UTC month on its members are warned.
-    pub alert_credits: Option<Credits>,
+    #[diesel(embed)]
+    pub thresholds: Thresholds,
     #[diesel(embed)]
     pub buyer: Buyer,
+}
+
+/// When an account wants to be warned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = account_settings)]
+pub struct Thresholds {
+    /// From how many credits in a UTC month on.
+    #[diesel(column_name = alert_credits)]
+    pub spent: Option<Credits>,
+    #[diesel(column_name = alert_credits_2)]
+    pub spent_2: Option<Credits>,
+    #[diesel(column_name = alert_credits_3)]
+    pub spent_3: Option<Credits>,
+    /// Below which balance.
+    #[diesel(column_name = alert_balance)]
+    pub balance: Option<Credits>,
+}
+
+/// A threshold that is passed, and what passed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, QueryableByName)]
+pub struct PassedThreshold {
+    #[diesel(sql_type = sql::Uuid)]
+    pub account_id: AccountId,
+    #[diesel(sql_type = sql::Word)]
+    pub kind: ThresholdKind,
+    #[diesel(sql_type = BigInt)]
+    pub credits: Credits,
+    /// What the month has cost.
+    #[diesel(sql_type = BigInt)]
+    pub spent: Credits,
+    #[diesel(sql_type = BigInt)]
+    pub balance: Credits,
 }
 
 /// To whom an account's invoices are made out. Each may be empty.
@@ -66,7 +98,7 @@ impl Default for AccountSettings {
         Self {
             time_zone: "UTC".to_owned(),
             keeps_error_bodies: false,
-            alert_credits: None,
+            thresholds: Thresholds::default(),
             buyer: Buyer::default(),
         }
     }

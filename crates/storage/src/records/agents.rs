@@ -71,6 +71,10 @@ pub struct AgentVersion {
     pub published_at: Option<Timestamp>,
     /// The note of the last publication that had one.
     pub note: Option<String>,
+    /// Who saved it, as [`Actor`] is written; `None` if that is not known.
+    pub saved_by: Option<String>,
+    /// Who published it last.
+    pub published_by: Option<String>,
 }
 
 /// An engine agent whose published version serves calls, or should.

@@ -10,6 +10,8 @@ pub enum Actor {
     Operator,
     /// A member, in the portal.
     Member(MemberId),
+    /// A client of the API.
+    Key(KeyId),
 }
 
 impl fmt::Display for Actor {
@@ -17,6 +19,7 @@ impl fmt::Display for Actor {
         match self {
             Self::Operator => f.write_str("cli"),
             Self::Member(id) => write!(f, "member:{id}"),
+            Self::Key(id) => write!(f, "key:{id}"),
         }
     }
 }
@@ -247,4 +250,6 @@ pub struct AuditEntry {
     pub action: String,
     pub target: String,
     pub at: Timestamp,
+    /// What has changed, in the form of [`Changes::of_stored`].
+    pub changes: Option<String>,
 }

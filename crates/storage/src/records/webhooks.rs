@@ -44,6 +44,8 @@ pub struct Endpoint {
     pub status: EndpointStatus,
     /// Why it receives none.
     pub disabled_reason: Option<String>,
+    /// The types that it receives; `None`: those of [`EventTypes::by_default`].
+    pub events: Option<EventTypes>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -70,6 +72,8 @@ pub struct EndpointChange {
     /// A new description; `Some(None)` clears it.
     pub description: Option<Option<String>>,
     pub status: Option<EndpointStatus>,
+    /// The types that it receives; `Some(None)` restores the default.
+    pub events: Option<Option<EventTypes>>,
 }
 
 /// A delivery of an event to an endpoint.

@@ -272,6 +272,11 @@ impl Store {
         self.actor.to_string()
     }
 
+    /// Who saves versions of agents; `None` unless the store acts for somebody.
+    pub(crate) fn author(&self) -> Option<String> {
+        (self.actor != Actor::Operator).then(|| self.actor())
+    }
+
     /// Whether this is the embedded database, which one process owns.
     #[must_use]
     pub const fn is_embedded(&self) -> bool {

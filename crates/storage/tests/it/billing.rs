@@ -1,13 +1,16 @@
 //! The ledger as a list, auto-refill, months, invoices and daily totals.
 
-use offhook_domain::{CallState, InvoiceStatus, Plan, Timestamp, TransactionType};
+use offhook_domain::{
+    CallState, EventType, InvoiceStatus, Plan, ThresholdKind, Timestamp, TransactionType,
+};
 use offhook_storage::{
-    Audited, AutoRefill, Invoice, LedgerEntry, LedgerFilter, NewMonth, Placed, Store, UsageDay,
+    Audited, AutoRefill, DeliveryFilter, Endpoint, Invoice, LedgerEntry, LedgerFilter, NewMonth,
+    PassedThreshold, Placed, Store, Thresholds, UsageDay,
 };
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::it::raw::Raw;
-use crate::it::shop::{Shop, T0, after, entry, node, paged, race, settlement};
+use crate::it::shop::{Shop, T0, after, entry, event, new_endpoint, node, paged, race, settlement};
 
 pub(crate) fn audited(action: &'static str) -> Audited {
     Audited {
@@ -244,5 +247,43 @@ contract! {
         assert_eq!(totals, [first, second]);
         assert_eq!(store.usage(shop.account, day + 1, day + 1).await.unwrap(), [second]);
         assert_books(&shop).await;
+    }
+
+    async fn a_threshold_is_passed_once_a_month_also_when_processes_race(store: Store) {
+        let shop = Shop::with_credits(&store, 100).await;
+        let (id, claim) = shop.closing(node()).await;
+        let settled = settlement(CallState::Completed, 7);
+        store.settle_call((shop.account, id, claim), settled).await.unwrap();
+        let thresholds = Thresholds { spent: Some(7), spent_2: Some(8), spent_3: None, balance: Some(94) };
+        store.set_thresholds(shop.account, thresholds).await.unwrap();
+        let listening = Endpoint {
+            events: Some([EventType::BillingThreshold].into_iter().collect()),
+            ..new_endpoint(shop.account, T0)
+        };
+        for endpoint in [listening.clone(), new_endpoint(shop.account, T0)] {
+            assert!(store.create_endpoint(endpoint, "s", "s", 9).await.unwrap());
+        }
+        let month = T0.utc_month();
+        let passed = store.passed_thresholds(month, 9).await.unwrap();
+        let of = |kind, credits| PassedThreshold {
+            account_id: shop.account, kind, credits, spent: 7, balance: 93,
+        };
+        assert_eq!(passed, [of(ThresholdKind::Balance, 94), of(ThresholdKind::Spent, 7)]);
+        let told = race(4, |_| {
+            let (store, passed) = (store.clone(), passed[1]);
+            async move {
+                let event = event(EventType::BillingThreshold, after(50));
+                store.pass_threshold(passed, month, event, after(50)).await.unwrap()
+            }
+        }).await;
+        assert_eq!(told.into_iter().filter(|is_first| *is_first).count(), 1);
+        assert_eq!(store.passed_thresholds(month, 9).await.unwrap(), [of(ThresholdKind::Balance, 94)]);
+        let sent = store.deliveries(shop.account, DeliveryFilter::default(), None, 9).await.unwrap();
+        let sent: Vec<_> = sent.iter().map(|sent| (sent.endpoint_id, sent.kind)).collect();
+        assert_eq!(sent, [(listening.id, EventType::BillingThreshold)]);
+        // The next month costs nothing yet, and the balance is still low.
+        let next = store.passed_thresholds(month + 1, 9).await.unwrap();
+        let low = PassedThreshold { spent: 0, ..of(ThresholdKind::Balance, 94) };
+        assert_eq!(next, [low]);
     }
 }

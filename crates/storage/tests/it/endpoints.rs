@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use offhook_domain::EventType;
+use offhook_domain::{CallState, EventType, EventTypes};
 use offhook_storage::{
-    ClaimSlots, DeliveryFilter, DeliveryState, EndpointChange, EndpointStatus, EndpointView,
-    MASTER_KEY_LEN, MasterKey, Resent, Store,
+    ClaimSlots, DeliveryFilter, DeliveryState, Endpoint, EndpointChange, EndpointStatus,
+    EndpointView, MASTER_KEY_LEN, MasterKey, Resent, Store,
 };
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::it::raw::Raw;
-use crate::it::shop::{Shop, T0, after, event, new_endpoint, paged, race};
+use crate::it::shop::{Shop, T0, after, event, new_endpoint, node, paged, race, settlement};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -57,6 +57,36 @@ fn disabled() -> EndpointChange {
 }
 
 contract! {
+    async fn an_endpoint_gets_the_events_that_it_chose_and_else_the_calls_own(store: Store) {
+        use EventType::{BillingThreshold, CallCompleted, CallFailed, CallInitiated};
+        let shop = Shop::new(&store).await;
+        let chosen = |kinds: &[EventType]| -> Option<EventTypes> { Some(kinds.iter().copied().collect()) };
+        let mut ids = Vec::new();
+        for events in [None, chosen(&[CallCompleted, CallFailed]), chosen(&[BillingThreshold])] {
+            let endpoint = Endpoint { events, ..new_endpoint(shop.account, T0) };
+            ids.push(endpoint.id);
+            assert!(store.create_endpoint(endpoint, "s", "s", 9).await.unwrap());
+        }
+        let (id, claim) = shop.closing(node()).await;
+        let settled = settlement(CallState::Completed, 7);
+        store.settle_call((shop.account, id, claim), settled).await.unwrap().unwrap();
+        // Once more from then on, without what is no longer chosen.
+        let all_again = EndpointChange { events: Some(None), ..Default::default() };
+        store.change_endpoint(shop.account, ids[1], all_again, after(50)).await.unwrap().unwrap();
+        let failures = EndpointChange { events: Some(chosen(&[CallFailed])), ..Default::default() };
+        store.change_endpoint(shop.account, ids[0], failures, after(50)).await.unwrap().unwrap();
+        shop.place(after(60)).await;
+        let sent = store.deliveries(shop.account, DeliveryFilter::default(), None, 20).await.unwrap();
+        let sent: HashSet<_> = sent.iter().map(|sent| (sent.endpoint_id, sent.kind, sent.created_at)).collect();
+        let first = |kind, at| (ids[0], kind, at);
+        let second = |kind, at| (ids[1], kind, at);
+        let began = sent.iter().map(|(_, _, at)| *at).min().unwrap();
+        assert_eq!(sent, HashSet::from([
+            first(CallInitiated, began), first(CallCompleted, after(46)), second(CallCompleted, after(46)),
+            second(CallInitiated, after(60)),
+        ]));
+    }
+
     async fn an_account_has_at_most_so_many_endpoints_also_when_they_race(store: Store) {
         let shop = Shop::new(&store).await;
         let made = race(12, |_| {

@@ -425,6 +425,7 @@ pub(crate) fn new_endpoint(account: AccountId, at: Timestamp) -> Endpoint {
         description: None,
         status: EndpointStatus::Enabled,
         disabled_reason: None,
+        events: None,
         created_at: at,
         updated_at: at,
     }

@@ -1,6 +1,6 @@
 //! Webhook endpoints and deliveries.
 
-use offhook_domain::{EventType, FailureReason, Scope, TerminationReason};
+use offhook_domain::{EventType, FailureReason, Scope, TerminationReason, ThresholdKind};
 use offhook_services::bodies;
 use offhook_services::store::DeliveryState;
 use serde_json::{Value, json};
@@ -63,32 +63,44 @@ pub(super) fn operations() -> Vec<Operation> {
     }
 }
 
+/// The data of a call's event.
+fn of_call<'a>(data: &[(&'a str, Value)]) -> Vec<(&'a str, Value)> {
+    let common = [("id", string()), ("agent_id", string())];
+    [&common[..], data].concat()
+}
+
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let secret = [("secret", string())];
     let story = [
         ("payload", nullable(reference("Event"))),
         ("attempts", array(AttemptBody::shape())),
     ];
-    let common = [("id", string()), ("agent_id", string())];
-    let initiated = [("to", e164()), ("metadata", map(variable()))];
-    let completed = [
+    let initiated = of_call(&[("to", e164()), ("metadata", map(variable()))]);
+    let completed = of_call(&[
         ("status", words(&["completed"])),
         ("duration_seconds", integer()),
         ("transcript_summary", string()),
         ("termination_reason", words(TerminationReason::ALL)),
         ("started_at", instant()),
         ("ended_at", instant()),
-    ];
-    let failed = [
+    ]);
+    let failed = of_call(&[
         ("status", words(&["failed"])),
         ("reason", words(FailureReason::ALL)),
+    ]);
+    let threshold = [
+        ("kind", words(ThresholdKind::ALL)),
+        ("threshold_credits", integer()),
+        ("month", string()),
+        ("spent_credits", integer()),
+        ("balance_credits", integer()),
     ];
     let event = |kind: EventType, data: Members<'_>| {
         let schema = object(&[
             ("id", uuid()),
             ("type", words(&[kind])),
             ("created_at", instant()),
-            ("data", object(&[&common[..], data].concat())),
+            ("data", object(data)),
         ]);
         (event_name(kind), schema)
     };
@@ -96,6 +108,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         event(EventType::CallInitiated, &initiated),
         event(EventType::CallCompleted, &completed),
         event(EventType::CallFailed, &failed),
+        event(EventType::BillingThreshold, &threshold),
     ];
     let any = events.each_ref().map(|(name, _)| reference(name));
     let event_type = [

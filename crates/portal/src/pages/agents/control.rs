@@ -9,7 +9,8 @@ use super::choices::ProviderOption;
 use super::document::{FALLBACK_VOICES, OTHER, VARIABLES, cell, rows, rows_and_more};
 use super::languages::LANGUAGES;
 use crate::fields::Fields;
-use crate::lang::Lang;
+use crate::lang::{Lang, text};
+use crate::parts::form::sentence;
 use crate::trouble::field_of;
 
 /// Why a field was refused, by the path that the rules name.
@@ -104,6 +105,25 @@ pub(super) const fn says<'a>(label: &'a str, hint: &'a str) -> Says<'a> {
     }
 }
 
+/// A slider's ends and step, the value of an empty field, and the unit.
+pub(super) struct Span<'a> {
+    low: f64,
+    high: f64,
+    step: f64,
+    usual: f64,
+    unit: &'a str,
+}
+
+pub(super) const fn span(ends: [f64; 2], step: f64, usual: f64, unit: &str) -> Span<'_> {
+    Span {
+        low: ends[0],
+        high: ends[1],
+        step,
+        usual,
+        unit,
+    }
+}
+
 impl Sheet<'_> {
     /// The refusal as a sentence that leads to its control, by the control's label, and the control's place on the page;
     /// `None` if no control is of that field.
@@ -111,7 +131,8 @@ impl Sheet<'_> {
         let refused = self.refused.borrow();
         let place = refused.iter().position(|drawn| drawn.path == fault.path)?;
         let drawn = &refused[place];
-        let link = html! { a href={ "#" (drawn.id) } { (drawn.label) ": " (fault.message) } };
+        let link =
+            html! { a href={ "#" (drawn.id) } { (drawn.label) ": " (sentence(&fault.message)) } };
         Some((place + 1, link))
     }
 
@@ -143,9 +164,34 @@ impl Sheet<'_> {
         self.input("text", name, says)
     }
 
-    /// One line of digits.
-    pub(super) fn number(&self, name: &str, says: Says<'_>) -> Markup {
-        self.input("number", name, says)
+    /// A number with its unit. The slider beside it writes into it, and is there only with scripts: the number itself is
+    /// what is sent, so that a value between two steps stays as it is.
+    pub(super) fn slider(&self, name: &str, span: Span<'_>, says: Says<'_>) -> Markup {
+        let Span {
+            low,
+            high,
+            step,
+            usual,
+            unit,
+        } = span;
+        let slides = text!(
+            self.lang,
+            "{} (slider)",
+            "{} (control deslizante)",
+            says.label
+        );
+        self.field(name, says, &|id, described| {
+            html! {
+                div.slider {
+                    input type="range" data-slides=(id) data-usual=(usual) min=(low) max=(high) step=(step)
+                        aria-label=(slides) aria-describedby=[described] hidden;
+                    input #(id) type="text" inputmode="decimal" name=(name) value=(self.fields.raw(name)) autocomplete="off"
+                        spellcheck="false" aria-describedby=[described]
+                        aria-invalid=[self.fault_of(name).map(|_| "true")];
+                    @if !unit.is_empty() { span.unit { (unit) } }
+                }
+            }
+        })
     }
 
     /// A time of day.
@@ -154,12 +200,9 @@ impl Sheet<'_> {
     }
 
     fn input(&self, kind: &str, name: &str, says: Says<'_>) -> Markup {
-        let mode = (kind == "number").then_some("decimal");
-        // Input that is not a number is kept as typed, and refused in words.
-        let shown = if kind == "time" { kind } else { "text" };
         self.field(name, says, &|id, described| {
             html! {
-                input #(id) type=(shown) inputmode=[mode] name=(name) value=(self.fields.raw(name)) autocomplete="off"
+                input #(id) type=(kind) name=(name) value=(self.fields.raw(name)) autocomplete="off"
                     spellcheck="false" list=[says.list] aria-describedby=[described]
                     aria-invalid=[self.fault_of(name).map(|_| "true")];
             }
@@ -267,7 +310,7 @@ impl Sheet<'_> {
                 @for (value, label) in boxes {
                     (crate::parts::form::check(name, value, label, chosen.contains(&value.as_str())))
                 }
-                @if let Some(fault) = within { p.fault { (fault.message) } }
+                @if let Some(fault) = within { p.fault { (sentence(&fault.message)) } }
             }
         }
     }
@@ -291,7 +334,7 @@ impl Sheet<'_> {
         html! {
             fieldset.rows #(id_of(of)) tabindex=[self.fault_of(of).map(|_| "-1")] {
                 legend { (legend) }
-                @if let Some(fault) = self.fault_of(of) { p.fault { (fault) } }
+                @if let Some(fault) = self.fault_of(of) { p.fault { (sentence(fault)) } }
                 @for (place, row) in all.into_iter().enumerate() {
                     div.row {
                         @for (at, column) in columns.into_iter().enumerate() {
@@ -339,7 +382,7 @@ impl Sheet<'_> {
     }
 
     fn note(&self, name: &str) -> Markup {
-        html! { @if let Some(fault) = self.fault_of(name) { p.fault #(fault_id(name)) { (fault) } } }
+        html! { @if let Some(fault) = self.fault_of(name) { p.fault #(fault_id(name)) { (sentence(fault)) } } }
     }
 
     fn fault_of(&self, name: &str) -> Option<&str> {

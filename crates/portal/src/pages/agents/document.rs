@@ -48,7 +48,12 @@ fn add_members(found: &mut Vec<(String, Kind)>, before: &str, members: Vec<Membe
                 add_members(found, &format!("{path}."), members);
                 continue;
             }
-            Shape::Uuid | Shape::Uuids | Shape::Phone | Shape::Instant | Shape::Other => continue,
+            Shape::Words(_)
+            | Shape::Uuid
+            | Shape::Uuids
+            | Shape::Phone
+            | Shape::Instant
+            | Shape::Other => continue,
         };
         found.push((path, kind));
     }

@@ -18,7 +18,7 @@ use super::show::name_fields;
 use super::{engine_agent, studio, tabs};
 use crate::fields::Fields;
 use crate::lang::text;
-use crate::parts::form::kept;
+use crate::parts::form::{kept, sentence};
 use crate::parts::version::{self, SHOWN_VERSION};
 use crate::trouble::{Answer, Result, field_of};
 use crate::visit::layout::Section;
@@ -109,7 +109,7 @@ async fn draw(
     let groups = super::form::groups(visitor, &sheet, &choices, &path);
     let links = messages.iter().map(|message| {
         let link = fault_of(message).and_then(|fault| sheet.link_of(&fault));
-        link.unwrap_or_else(|| (0, html! { (message) }))
+        link.unwrap_or_else(|| (0, sentence(message)))
     });
     let mut links: Vec<(usize, Markup)> = links.collect();
     links.sort_by_key(|(place, _)| *place);
@@ -187,7 +187,7 @@ fn draw_json(
     let messages = refused.map_or(&[][..], |refused| &refused.messages[..]);
     let faults = messages.iter().map(|message| {
         let line = field_of(message).and_then(|(path, _)| line_of(text, "config", path));
-        html! { @if let Some(line) = line { (text!(t, "Line {line}: ", "Línea {line}: ")) } (message) }
+        html! { @if let Some(line) = line { (text!(t, "Line {line}: ", "Línea {line}: ")) } (sentence(message)) }
     });
     let faults: Vec<Markup> = faults.collect();
     html! {

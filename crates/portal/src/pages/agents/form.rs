@@ -9,7 +9,7 @@ use offhook_services::ModelKind;
 use super::choices::{
     Choices, DOCUMENTS_Q, DOCUMENTS_SHOWN, ProviderOption, models, models_of, providers, vendor,
 };
-use super::control::{PLAIN_ROWS, Says, Sheet, id_of, says};
+use super::control::{PLAIN_ROWS, Says, Sheet, id_of, says, span};
 use super::document::{
     DOCUMENTS, FALLBACK, FOLDERS, FOUND, HOURS, MATCH_CASE, MODEL_PICK, PRONUNCIATION, TOOLS,
     VARIABLES, rows,
@@ -205,7 +205,7 @@ fn model(visitor: &Visitor, sheet: &Sheet<'_>) -> Markup {
                 "One of the provider's models. Local and custom servers accept any name. Required to publish.",
                 "Uno de los modelos del proveedor. Los servidores locales y propios aceptan cualquier nombre. Obligatorio para publicar.")) }))
         }
-        (sheet.number("llm.temperature", says(t.t("Temperature", "Temperatura"), t.t(
+        (sheet.slider("llm.temperature", span([0.0, 2.0], 0.1, 0.7, ""), says(t.t("Temperature", "Temperatura"), t.t(
             "0 to 2. Lower is more predictable. Default 0.7.", "De 0 a 2. Más bajo es más predecible. Predeterminado: 0.7."))))
         (sheet.choice("llm.routing", says(t.t("Routing", "Enrutamiento"), t.t(
             "Fixed: the model above, then the fallbacks in order. Fastest: the model that has responded fastest lately.",
@@ -245,15 +245,15 @@ fn conversation(sheet: &Sheet<'_>) -> Markup {
         &["conversation.turns", "conversation.max_duration_s"],
     );
     group.with(&html! {
-        (sheet.number("conversation.max_duration_s", says(t.t("Max call length, in seconds", "Duración máxima de la llamada, en segundos"), t.t(
-            "10 to 7,200 (2 hours). The agent then says goodbye. Default 600 (10 minutes).", "De 10 a 7,200 (2 horas). Entonces el agente se despide. Predeterminado: 600 (10 minutos)."))))
-        (sheet.number("conversation.turns.endpointing_ms", says(t.t("End-of-turn pause, in ms", "Pausa de fin de turno, en ms"), t.t(
-            "200 to 3,000. Shorter responds sooner; longer gives people time to think. Default 700.",
-            "De 200 a 3,000. Más corta responde antes; más larga da tiempo para pensar. Predeterminado: 700."))))
+        (sheet.slider("conversation.max_duration_s", span([10.0, 7_200.0], 10.0, 600.0, "s"), says(t.t("Max call length", "Duración máxima de la llamada"), t.t(
+            "10 to 7,200 seconds (2 hours). The agent then says goodbye. Default 600 (10 minutes).", "De 10 a 7,200 segundos (2 horas). Entonces el agente se despide. Predeterminado: 600 (10 minutos)."))))
+        (sheet.slider("conversation.turns.endpointing_ms", span([200.0, 3_000.0], 50.0, 700.0, "ms"), says(t.t("End-of-turn pause", "Pausa de fin de turno"), t.t(
+            "200 to 3,000 milliseconds of silence. Shorter responds sooner; longer gives people time to think. Default 700.",
+            "De 200 a 3,000 milisegundos de silencio. Más corta responde antes; más larga da tiempo para pensar. Predeterminado: 700."))))
         (sheet.tick("conversation.turns.interruptions", t.t("Caller can interrupt", "La otra persona puede interrumpir"), t.t(
             "The agent stops talking when the caller speaks over it.", "El agente deja de hablar cuando la otra persona habla encima.")))
-        (sheet.number("conversation.turns.silence_timeout_s", says(t.t("Silence timeout, in seconds", "Silencio máximo, en segundos"), t.t(
-            "Ends the call after this much silence. 5 to 120. Default 20.", "Termina la llamada tras este silencio. De 5 a 120. Predeterminado: 20."))))
+        (sheet.slider("conversation.turns.silence_timeout_s", span([5.0, 120.0], 1.0, 20.0, "s"), says(t.t("Silence timeout", "Silencio máximo"), t.t(
+            "Ends the call after this much silence, 5 to 120 seconds. Default 20.", "Termina la llamada tras este silencio, de 5 a 120 segundos. Predeterminado: 20."))))
         (sheet.choice("conversation.turns.voicemail", says(t.t("When voicemail answers", "Cuando contesta un buzón de voz"), ""), &[
             ("hang_up", t.t("End the call", "Terminar la llamada")),
             ("leave_message", t.t("Say the first message, then end the call", "Decir el primer mensaje y terminar")),
@@ -277,7 +277,7 @@ fn sound(sheet: &Sheet<'_>, choices: &Choices) -> Markup {
             "Spoken at the start of a recorded call. Up to 2,000 characters.",
             "Se dice al inicio de una llamada grabada. Hasta 2,000 caracteres."))))
         (sheet.choice("conversation.audio.ambient", says(t.t("Background sound", "Sonido de fondo"), ""), &places))
-        (sheet.number("conversation.audio.speed", says(t.t("Speech speed", "Velocidad del habla"), t.t(
+        (sheet.slider("conversation.audio.speed", span([0.5, 2.0], 0.05, 1.0, "×"), says(t.t("Speech speed", "Velocidad del habla"), t.t(
             "0.5 to 2, if the voice supports it. Default 1.", "De 0.5 a 2, si la voz lo permite. Predeterminado: 1."))))
     })
 }
@@ -348,7 +348,7 @@ fn knowledge(sheet: &Sheet<'_>, choices: &Choices, path: &str) -> Markup {
             ("off", t.t("Never", "Nunca")), ("auto", t.t("Before each reply", "Antes de cada respuesta")),
             ("tool", t.t("When the model asks", "Cuando el modelo lo pide")),
         ]))
-        (sheet.number("knowledge_base.top_k", says(t.t("Passages per search", "Pasajes por búsqueda"), t.t(
+        (sheet.slider("knowledge_base.top_k", span([1.0, 20.0], 1.0, 4.0, ""), says(t.t("Passages per search", "Pasajes por búsqueda"), t.t(
             "1 to 20. Default 4.", "De 1 a 20. Predeterminado: 4."))))
         @if !choices.folders.is_empty() {
             (sheet.ticks(FOLDERS, t.t("Folders (with all their documents)", "Carpetas (con todos sus documentos)"), &choices.folders))

@@ -92,7 +92,10 @@ pub(super) async fn create(post: Post<Developer>) -> Answer {
 
 /// The agent, and what to tell about it.
 async fn made(post: &Post<Developer>) -> Result<(AgentView, &'static str)> {
-    let (agents, t) = (post.services().agents(), post.lang());
+    let (agents, t) = (
+        post.services().agents().by(post.person.actor()),
+        post.lang(),
+    );
     let language = language(&post.fields, "language");
     let template = Template::of(post.fields.text("template"));
     let mut config = agents.first_config(post.account(), language).await?;

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use offhook_domain::json::{FieldError, Json};
-use offhook_domain::{AgentConfig, AgentId, AgentStatus};
+use offhook_domain::{AgentConfig, AgentId, AgentStatus, Changes};
 use offhook_services::AgentView;
 
 use super::document::patch;
@@ -120,7 +120,8 @@ pub(super) async fn save(
             return Ok(Err(Refused::of_all(faults, base)));
         }
     }
-    let saved = match agents.update(account, id, &body).await {
+    let author = agents.by(post.person.actor());
+    let saved = match author.update(account, id, &body).await {
         Ok(saved) => saved,
         Err(error) => {
             let message = post.message_of(error, &[])?;
@@ -165,6 +166,8 @@ pub(super) async fn publish(
     let mut body = vec![("version", Json::from(i64::from(version)))];
     body.extend(note.map(|note| ("note", Json::from(note))));
     let (agents, body) = (post.services().agents(), Json::object(body));
+    let agents = agents.by(post.person.actor());
+    let before = agents.get(post.account(), id).await?.agent;
     if let Err(error) = agents.publish(post.account(), id, &body).await {
         let first = post.message_of(error, &[])?;
         let all = agents.faults_of_version(post.account(), id, version).await;
@@ -175,7 +178,12 @@ pub(super) async fn publish(
             vec![first]
         }));
     }
-    post.note("agent.publish", id).await;
+    let live = |version: i32| {
+        let version = (version != 0).then(|| i64::from(version));
+        Json::object([("published_version", Json::from(version))])
+    };
+    let changes = Changes::between(&live(before.published_version), &live(version));
+    post.note_change("agent.publish", id, changes).await;
     let mut message = text!(
         post.lang(),
         "Version {version} published. New conversations use it.",

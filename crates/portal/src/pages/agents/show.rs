@@ -308,7 +308,7 @@ pub(super) async fn duplicate(post: Post<Developer>) -> Answer {
         ("language", Json::from(view.agent.language.as_str())),
     ];
     body.extend(view.config.clone().map(|config| ("config", config)));
-    let agents = post.services().agents();
+    let agents = post.services().agents().by(post.person.actor());
     let copied = async {
         let copy = agents.create(post.account(), &Json::object(body)).await?;
         super::settings::copy(&post, view.agent.id, &copy).await?;

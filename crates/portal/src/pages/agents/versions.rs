@@ -10,8 +10,9 @@ use super::saving::{all_of, publish, save, without_version};
 use super::{agent_of, tabs};
 use crate::PATH;
 use crate::lang::{Lang, text};
+use crate::parts::authors::Authors;
 use crate::parts::diff::{self, Change};
-use crate::parts::form::{Input, Select, button, form};
+use crate::parts::form::{Input, Select, button, form, sentence};
 use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge, when, when_if};
 use crate::trouble::{Answer, Result, Trouble};
@@ -37,6 +38,7 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
     let agents = visit.services().agents();
     let page = agents.versions(visit.account(), id, after, page.limit);
     let page = page.await?;
+    let authors = Authors::read(&visit).await?;
     let body = html! {
         (tabs(&visit, &view.agent, "versions"))
         @if page.items.is_empty() {
@@ -52,8 +54,12 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
                     html! { a href={ (PATH) "/agents/" (id) "/versions/" (number) } { (number) } }
                 })
                 .column(t.t("Saved", "Guardada"), |shown| when(shown.version.created_at))
+                .column(t.t("Author", "Autor"), |shown| authors.name(shown.version.saved_by.as_deref(), t))
                 .column(t.t("Published", "Publicada"), |shown| html! {
                     (when_if(shown.version.published_at))
+                    @if let Some(by) = shown.version.published_by.as_deref() {
+                        br; span.soft { (t.t("by ", "por ")) (authors.name(Some(by), t)) }
+                    }
                     @if shown.is_published { " " (badge(Tone::Good, t.t("Live", "En uso"))) }
                 })
                 .column(t.t("Note", "Nota"), |shown| shown.version.note.as_deref().unwrap_or("–"))
@@ -145,7 +151,7 @@ fn draw_version(
 ) -> Markup {
     let t = visitor.lang();
     let (id, number) = (view.agent.id, shown.version.version);
-    let faults: Vec<Markup> = messages.iter().map(|message| html! { (message) }).collect();
+    let faults: Vec<Markup> = messages.iter().map(|message| sentence(message)).collect();
     let config = without_version(shown.config.unwrap_or(Json::Null));
     let (published, head) = (view.agent.published_version, view.agent.head_version);
     let state = if shown.is_published {
@@ -281,12 +287,22 @@ pub(super) async fn diff(visit: Visit<Viewer>) -> Answer {
     let to = asked("to", agent.head_version);
     let old = version_of(&visit, &view, &from).await?;
     let new = version_of(&visit, &view, &to).await?;
+    let authors = Authors::read(&visit).await?;
+    let saved = [&old, &new].map(|shown| shown.version.clone());
     let numbers = (old.version.version, new.version.version);
     let side = |shown: AgentVersionView| without_version(shown.config.unwrap_or(Json::Null));
     let (old, new) = (side(old), side(new));
     let body = html! {
         (tabs(&visit, agent, "versions"))
         (compare_form(&visit, &view, numbers.0, numbers.1))
+        dl.facts {
+            @for version in &saved {
+                @let number = version.version;
+                (list::fact(&text!(t, "Version {number}", "Versión {number}"), html! {
+                    (authors.name(version.saved_by.as_deref(), t)) ", " (when(version.created_at))
+                }))
+            }
+        }
         @if old == new {
             p.lead { (t.t("These versions are identical.", "Estas versiones son idénticas.")) }
         } @else {

@@ -332,9 +332,15 @@ fn judged(look: &Look, t: Lang) -> Markup {
                 "Filas con un número al que no se puede llamar: {bad}, incluida la fila {rows}. Elige abajo la columna correcta, o corrige el archivo.")) }
         }
         @if repeated > 0 {
-            p.warning { (text!(t,
-                "Numbers that appear more than once: {repeated}. Each of their rows is called.",
-                "Números que aparecen más de una vez: {repeated}. Se llama a cada una de sus filas.")) }
+            p.warning { (match repeated {
+                1 => t.t(
+                    "1 number appears more than once and will be called once for each of its rows.",
+                    "1 número aparece más de una vez y se le llamará una vez por cada una de sus filas.",
+                ).to_owned(),
+                _ => text!(t,
+                    "{repeated} numbers appear more than once and will be called once for each of their rows.",
+                    "{repeated} números aparecen más de una vez y se les llamará una vez por cada una de sus filas."),
+            }) }
         }
     }
 }

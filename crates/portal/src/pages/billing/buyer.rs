@@ -6,6 +6,7 @@ use offhook_services::{BUYER_CHARS, BUYER_LINES, BuyerFault};
 
 use crate::fields::Fields;
 use crate::lang::{Lang, text};
+use crate::pages::settings::saved;
 use crate::parts::form::{self, Input};
 use crate::trouble::{Answer, Result};
 use crate::visit::layout::Section;
@@ -53,11 +54,11 @@ pub(super) async fn set(post: Post<Admin>) -> Answer {
         tax_id: fields.text("tax_id").to_owned(),
     };
     let accounts = post.services().accounts();
+    let before = accounts.settings(post.account()).await?;
     match accounts.set_buyer(post.account(), buyer).await {
         Ok(()) => {
-            let message = t.t("Saved.", "Guardado.");
-            post.done("account.buyer", post.account(), "/billing", message)
-                .await
+            let words = ("account.buyer", post.account());
+            saved(&post, &before, words, "/billing").await
         }
         Err(BuyerFault::Store(error)) => Err(error.into()),
         Err(fault) => {

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use maud::{Markup, html};
 use offhook_domain::{Credits, MemberRole};
 use offhook_services::MonthSoFar;
-use offhook_services::store::{AgentFilter, UsageShare};
+use offhook_services::store::{AgentFilter, Thresholds, UsageShare};
 
+use crate::fields::Fields;
 use crate::lang::{Lang, text};
+use crate::pages::settings::saved;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input};
 use crate::parts::list::Table;
@@ -22,18 +24,24 @@ const ROWS: usize = 10;
 /// The largest threshold.
 const MOST: Credits = 1_000_000_000;
 
-/// The warning of a month that has reached the account's threshold.
+/// The warnings of a month that has reached a threshold, and of a balance that is below one.
 pub(crate) fn alarm(month: &MonthSoFar, t: Lang) -> Markup {
-    let Some(alert) = month.alarm() else {
-        return html! {};
-    };
-    let (spent, alert) = (count(month.spent), count(alert));
+    let (spent, balance) = (count(month.spent), count(month.balance));
     html! {
-        p.warning role="status" { (text!(
-            t,
-            "This month has cost {spent} credits, and your alert is set to {alert}.",
-            "Este mes ha costado {spent} créditos, y tu alerta está en {alert}."
-        )) }
+        @if let Some(alert) = month.spent_alarm().map(count) {
+            p.warning role="status" { (text!(
+                t,
+                "This month has cost {spent} credits, and your alert is set to {alert}.",
+                "Este mes ha costado {spent} créditos, y tu alerta está en {alert}."
+            )) }
+        }
+        @if let Some(alert) = month.balance_alarm().map(count) {
+            p.warning role="status" { (text!(
+                t,
+                "Your balance is {balance} credits, below your alert of {alert}.",
+                "Tu saldo es de {balance} créditos, menos que tu alerta de {alert}."
+            )) }
+        }
     }
 }
 
@@ -65,7 +73,7 @@ pub(super) async fn draw(visitor: &Visitor, month: &MonthSoFar) -> Result<Markup
         }
         (table(t.t("By agent", "Por agente"), t.t("Agent", "Agente"), &by_agent, t))
         (table(t.t("By API key", "Por clave de API"), t.t("Key", "Clave"), &by_key, t))
-        @if visitor.may(MemberRole::Admin) { (alert_form(visitor, month.alert, None)) }
+        @if visitor.may(MemberRole::Admin) { (alert_form(visitor, &fields_of(month.thresholds), None)) }
     })
 }
 
@@ -125,24 +133,82 @@ pub(super) fn minutes(seconds: i64) -> String {
     }
 }
 
-fn alert_form(visitor: &Visitor, alert: Option<Credits>, refused: Option<&str>) -> Markup {
+/// The fields of the thresholds, in the order of the form; the last is that of the balance.
+const FIELDS: [&str; 4] = [
+    "alert_credits",
+    "alert_credits_2",
+    "alert_credits_3",
+    "alert_balance",
+];
+
+fn fields_of(thresholds: Thresholds) -> Fields {
+    let Thresholds {
+        spent,
+        spent_2,
+        spent_3,
+        balance,
+    } = thresholds;
+    let stored = FIELDS.into_iter().zip([spent, spent_2, spent_3, balance]);
+    let mut fields = Fields::default();
+    for (name, credits) in stored {
+        fields.push(
+            name,
+            &credits.map_or_else(String::new, |credits| credits.to_string()),
+        );
+    }
+    fields
+}
+
+/// The thresholds as typed; `None` if one is no number of credits.
+fn thresholds_of(fields: &Fields) -> Option<Thresholds> {
+    let read = |name: &str| -> Option<Option<Credits>> {
+        let Some(typed) = fields.get(name) else {
+            return Some(None);
+        };
+        let credits = typed.parse().ok()?;
+        (1..=MOST).contains(&credits).then_some(Some(credits))
+    };
+    let [spent, spent_2, spent_3, balance] = FIELDS.map(read);
+    Some(Thresholds {
+        spent: spent?,
+        spent_2: spent_2?,
+        spent_3: spent_3?,
+        balance: balance?,
+    })
+}
+
+fn alert_form(visitor: &Visitor, fields: &Fields, refusal: Option<&str>) -> Markup {
     let t = visitor.lang();
-    let stored = alert.map(|alert| alert.to_string()).unwrap_or_default();
-    let message = t.t(
-        "Write a whole number of credits from 1 to 1,000,000,000, or leave it empty.",
-        "Escribe un número entero de créditos de 1 a 1,000,000,000, o déjalo vacío.",
-    );
+    let labels = [
+        t.t(
+            "Warn at this many credits per month",
+            "Avisar a partir de estos créditos al mes",
+        ),
+        t.t("Warn again at", "Avisar de nuevo a partir de"),
+        t.t("And once more at", "Y una vez más a partir de"),
+        t.t(
+            "Warn when the balance is below",
+            "Avisar si el saldo es menor que",
+        ),
+    ];
     html! {
-        h3 { (t.t("Alert", "Alerta")) }
-        (form::refusal(refused.map(|_| message)))
+        h3 { (t.t("Alerts", "Alertas")) }
+        p {
+            (t.t(
+                "Every member sees a warning on the overview and here. Nothing is stopped, and no email is sent. For a notification, add a webhook endpoint that receives billing.threshold: it gets one event per alert and month.",
+                "Todos los miembros ven un aviso en el resumen y aquí. Nada se detiene y no se envían correos. Para recibir una notificación, agrega un punto de conexión de webhook que reciba billing.threshold: le llega un evento por alerta y mes.",
+            ))
+            " "
+            a href={ (crate::PATH) "/webhooks" } { (t.t("Go to webhooks", "Ir a los webhooks")) }
+        }
+        (form::refusal(refusal))
         (form::form(visitor, "/billing/alert", &html! {
-            (Input::text("alert_credits", t.t("Warn at this many credits per month", "Avisar a partir de estos créditos al mes"))
-                .kind("number")
-                .value(refused.unwrap_or(&stored))
-                .hint(t.t(
-                    "Every member sees the warning on the overview and here. Leave empty for none. Nothing is stopped.",
-                    "Todos los miembros ven el aviso en el resumen y aquí. Déjalo vacío para no tenerlo. Nada se detiene.",
-                )))
+            @for (name, label) in FIELDS.into_iter().zip(labels) {
+                (Input::text(name, label)
+                    .kind("number")
+                    .value(fields.text(name))
+                    .hint(t.t("In credits. Leave empty for none.", "En créditos. Déjalo vacío para no tenerlo.")))
+            }
             button type="submit" { (t.t("Save", "Guardar")) }
         }))
     }
@@ -150,21 +216,25 @@ fn alert_form(visitor: &Visitor, alert: Option<Credits>, refused: Option<&str>) 
 
 /// `POST /portal/billing/alert`
 pub(super) async fn set_alert(post: Post<Admin>) -> Answer {
-    let (t, typed) = (post.lang(), post.fields.get("alert_credits"));
-    let alert = typed.map(str::parse::<Credits>).transpose();
-    let alert = alert
-        .ok()
-        .filter(|alert| alert.is_none_or(|alert| (1..=MOST).contains(&alert)));
-    let Some(alert) = alert else {
-        let body = alert_form(&post, None, typed);
+    let t = post.lang();
+    let Some(thresholds) = thresholds_of(&post.fields) else {
+        let message = t.t(
+            "Write whole numbers of credits from 1 to 1,000,000,000, or leave them empty.",
+            "Escribe números enteros de créditos de 1 a 1,000,000,000, o déjalos vacíos.",
+        );
+        let body = alert_form(&post, &post.fields, Some(message));
         return Ok(post.refused(Section::Billing, Section::Billing.name(t), &body));
     };
     let accounts = post.services().accounts();
-    accounts.set_alert_credits(post.account(), alert).await?;
-    let target = alert.map_or_else(|| "none".to_owned(), |alert| alert.to_string());
-    let message = t.t("Saved.", "Guardado.");
-    post.done("account.alert", target, "/billing", message)
-        .await
+    let before = accounts.settings(post.account()).await?;
+    accounts.set_thresholds(post.account(), thresholds).await?;
+    let fields = fields_of(thresholds);
+    let set: Vec<&str> = FIELDS.iter().filter_map(|name| fields.get(name)).collect();
+    let target = match set.is_empty() {
+        true => "none".to_owned(),
+        false => set.join(", "),
+    };
+    saved(&post, &before, ("account.alert", target), "/billing").await
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use maud::{Markup, html};
-use offhook_domain::{EventId, MemberId};
+use offhook_domain::{Changes, EventId, MemberId};
 use offhook_services::store::{AgentFilter, AuditEntry, AuditFilter, Member};
 use uuid::Uuid;
 
@@ -62,11 +62,44 @@ pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
                 .column(t.t("When", "Cuándo"), |entry| words::when(entry.at))
                 .column(t.t("Who", "Quién"), |entry| actor_told(&entry.actor, &members, t))
                 .column(t.t("Action", "Acción"), |entry| action_told(&entry.action, t))
-                .column(t.t("Target", "Elemento"), |entry| names.target(entry, t)))
+                .column(t.t("Target", "Elemento"), |entry| html! {
+                    (names.target(entry, t))
+                    (changes(entry, t))
+                }))
         }
         (list::more(&visit, &entries, |entry| (entry.at, entry.id.uuid())))
     };
     Ok(visit.page(SECTION, title, &body))
+}
+
+/// What an entry has changed, folded.
+fn changes(entry: &AuditEntry, t: Lang) -> Markup {
+    let Some(Changes(changes)) = entry.changes.as_deref().map(Changes::of_stored) else {
+        return html! {};
+    };
+    let shown = |value: &Option<String>| {
+        html! {
+            @match value {
+                Some(value) => code dir="auto" { (value) },
+                None => span.none { (t.t("nothing", "nada")) },
+            }
+        }
+    };
+    html! {
+        details {
+            summary { (t.t("Changes", "Cambios")) " (" (changes.len()) ")" }
+            dl.facts {
+                @for change in &changes {
+                    (list::fact(&change.field, html! {
+                        @match &change.values {
+                            Some([from, to]) => { (shown(from)) " → " (shown(to)) },
+                            None => (t.t("changed", "cambió")),
+                        }
+                    }))
+                }
+            }
+        }
+    }
 }
 
 /// The filters: a person, and what was changed.

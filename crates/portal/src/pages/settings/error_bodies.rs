@@ -34,13 +34,10 @@ pub(super) async fn form_of(visitor: &Visitor) -> Result<Markup> {
 pub(super) async fn set(post: Post<Admin>) -> Answer {
     let keeps = post.fields.is_set("keep");
     let accounts = post.services().accounts();
+    let before = accounts.settings(post.account()).await?;
     accounts
         .set_keeps_error_bodies(post.account(), keeps)
         .await?;
-    let (target, message) = (
-        if keeps { "on" } else { "off" },
-        post.t("Saved.", "Guardado."),
-    );
-    post.done("account.error_bodies", target, "/settings", message)
-        .await
+    let words = ("account.error_bodies", if keeps { "on" } else { "off" });
+    super::saved(&post, &before, words, "/settings").await
 }

@@ -70,8 +70,8 @@ pub(super) async fn set(post: Post<Admin>) -> Answer {
         return Ok(post.refused(SECTION, SECTION.name(post.lang()), &body));
     };
     let accounts = post.services().accounts();
+    let before = accounts.settings(post.account()).await?;
     accounts.set_time_zone(post.account(), &zone).await?;
-    let message = post.t("Saved.", "Guardado.");
-    post.done("account.time_zone", zone.name(), "/settings", message)
-        .await
+    let words = ("account.time_zone", zone.name());
+    super::saved(&post, &before, words, "/settings").await
 }

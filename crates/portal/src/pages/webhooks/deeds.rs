@@ -1,7 +1,7 @@
 //! Changes to an endpoint.
 
-use offhook_domain::{EndpointId, Json};
-use offhook_services::store::EndpointStatus;
+use offhook_domain::{Changes, EndpointId, EventTypes, Json};
+use offhook_services::store::{Endpoint, EndpointStatus};
 
 use super::endpoint::{Form, again, fields_of, refused};
 use super::{address_of, labels, to_secret};
@@ -22,12 +22,26 @@ pub(super) async fn change(post: Post<Developer>) -> Answer {
     let body = address_of(&post.fields);
     let work = webhooks.update(post.account(), id, &body);
     match version::save(&post, &stored, &labels, work).await? {
-        Ok(_) => {
+        Ok(saved) => {
             let message = post.t("Saved.", "Guardado.");
-            post.done("webhook.update", id, &page_of(id), message).await
+            let changes = Changes::between(&told(&view.endpoint), &told(&saved.endpoint));
+            post.done_change(("webhook.update", id), changes, &page_of(id), message)
+                .await
         }
         Err(refused) => again(&post, Form::Address, &refused.fields, &refused.message).await,
     }
+}
+
+/// An endpoint as the audit log tells of it.
+fn told(endpoint: &Endpoint) -> Json {
+    let events = endpoint.events.unwrap_or_else(EventTypes::by_default);
+    let events: Json = events.iter().map(|kind| kind.as_str().into()).collect();
+    Json::object([
+        ("url", Json::from(endpoint.url.as_str())),
+        ("description", Json::from(endpoint.description.as_deref())),
+        ("events", events),
+        ("status", Json::from(endpoint.status.as_str())),
+    ])
 }
 
 pub(super) async fn set_status(post: Post<Developer>) -> Answer {
@@ -36,12 +50,15 @@ pub(super) async fn set_status(post: Post<Developer>) -> Answer {
     let status = post.fields.text("status");
     let body = Json::object([("status", Json::from(status))]);
     let webhooks = post.services().webhooks();
+    let before = webhooks.get(post.account(), id).await?.endpoint;
     let view = webhooks.update(post.account(), id, &body).await?;
+    let changes = Changes::between(&told(&before), &told(&view.endpoint));
     let (action, message) = match view.endpoint.status {
         EndpointStatus::Enabled => ("webhook.enable", t.t("Enabled.", "Habilitado.")),
         EndpointStatus::Disabled => ("webhook.disable", t.t("Disabled.", "Deshabilitado.")),
     };
-    post.done(action, id, &page_of(id), message).await
+    post.done_change((action, id), changes, &page_of(id), message)
+        .await
 }
 
 pub(super) async fn rotate(post: Post<Developer>) -> Answer {
@@ -55,7 +72,8 @@ pub(super) async fn rotate(post: Post<Developer>) -> Answer {
     let webhooks = post.services().webhooks();
     match webhooks.rotate(post.account(), id, &body).await {
         Ok(registered) => {
-            post.note("webhook.rotate_secret", id).await;
+            post.note_change("webhook.rotate_secret", id, Changes::secret("secret"))
+                .await;
             to_secret(&post, &registered).await
         }
         Err(error) => refused(&post, Form::Rotate, error).await,

@@ -1,7 +1,7 @@
 //! One endpoint: its URL, its secret, its recent deliveries.
 
 use maud::{Markup, html};
-use offhook_domain::{EndpointId, EventType, MemberRole};
+use offhook_domain::{EndpointId, EventType, EventTypes, MemberRole};
 use offhook_services::UseCaseError;
 use offhook_services::store::{
     Delivery, Endpoint, EndpointDeliveryFilter, EndpointHealth, EndpointStatus, EndpointView,
@@ -135,11 +135,15 @@ fn facts(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     let health = looked.health.as_ref();
     let given_up = health.map_or(0, |health| health.exhausted_count);
     let description = endpoint.description.as_deref().unwrap_or("–");
+    let events = endpoint.events.unwrap_or_else(EventTypes::by_default);
+    let events: Vec<&str> = events.iter().map(EventType::as_str).collect();
+    let events = events.join(", ");
     html! {
         dl.facts {
             (list::fact(t.t("Status", "Estado"), wording::endpoint_badge(visitor, endpoint, health)))
             (list::fact(t.t("Failed deliveries since last success", "Entregas fallidas desde el último éxito"), given_up))
             (list::fact(t.t("Description", "Descripción"), description))
+            (list::fact(t.t("Events", "Eventos"), events))
             (list::fact(t.t("Added", "Agregado"), words::when(endpoint.created_at)))
             (list::fact(t.t("Last updated", "Última actualización"), words::when(endpoint.updated_at)))
         }
@@ -227,7 +231,8 @@ fn address_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
 
 pub(super) fn fields_of(endpoint: &Endpoint) -> Fields {
     let description = endpoint.description.as_deref().unwrap_or("");
-    Fields::of([("url", endpoint.url.as_str()), ("description", description)])
+    let fields = Fields::of([("url", endpoint.url.as_str()), ("description", description)]);
+    super::with_events(fields, endpoint.events)
 }
 
 fn status_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
@@ -291,8 +296,8 @@ fn test_form(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
                 .options(kinds)
                 .chosen(looked.typed(Form::Test).map_or(EventType::CallCompleted.as_str(), |typed| typed.text("type")))
                 .hint(t.t(
-                    "Signed and sent like a real event, about a call that does not exist.",
-                    "Se firma y se envía como un evento real, sobre una llamada que no existe.",
+                    "Signed and sent like a real event, with invented contents. The endpoint gets it even if it has not chosen this type.",
+                    "Se firma y se envía como un evento real, con contenido inventado. Llega aunque el punto de conexión no haya elegido este tipo.",
                 )))
             button type="submit" { (t.t("Send test event", "Enviar evento de prueba")) }
         }))

@@ -25,6 +25,10 @@ pub(super) const fn meaning(kind: EventType, lang: Lang) -> &'static str {
             "A call ended with an error or was not answered.",
             "Una llamada terminó con un error o no fue contestada.",
         ),
+        EventType::BillingThreshold => lang.t(
+            "This month's cost or the balance passed a threshold set under Billing. Once per threshold and month.",
+            "El costo de este mes o el saldo pasó un límite configurado en Facturación. Una vez por límite y mes.",
+        ),
     }
 }
 

@@ -21,6 +21,10 @@ both! {
         let browser = stage.owner(person).await;
         browser.open("/portal/billing").await;
         browser.sees("5,250").await;
+        let low = ("Warn when the balance is below", "Avisar si el saldo es menor que");
+        browser.fill(low, "6000").await;
+        browser.click_near(low, ("Save", "Guardar")).await;
+        browser.sees(("below your alert of 6,000", "menos que tu alerta de 6,000")).await;
         browser.click(("View all transactions", "Ver todos los movimientos")).await;
         browser.choose(("Type", "Tipo"), ("Purchase", "Compra")).await;
         browser.click(("Filter", "Filtrar")).await;

@@ -20,6 +20,7 @@ both! {
         browser.open("/portal/webhooks").await;
         browser.fill(("URL", "URL"), &receiver.url("/hook")).await;
         browser.fill(("Description", "Descripción"), "Our CRM").await;
+        browser.click("billing.threshold").await;
         browser.click(("Add endpoint", "Agregar punto de conexión")).await;
         browser.sees(("This is the signing secret of", "Este es el secreto de firma de")).await;
         browser.click(("I've saved it", "Ya lo guardé")).await;
@@ -29,6 +30,7 @@ both! {
                 "Aún no se envía nada a este punto de conexión.",
             ))
             .await;
+        browser.sees("call.failed, billing.threshold").await;
         browser.click(("Send test event", "Enviar evento de prueba")).await;
         receiver.count(1).await;
         browser.sees(("Delivered", "Entregado")).await;
