@@ -2,14 +2,10 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header::CONTENT_DISPOSITION;
-use actix_web::web::Bytes;
-use futures_util::{StreamExt as _, stream};
+use futures_util::StreamExt as _;
 use offhook_domain::{FieldError, Json, SuppressionId, SuppressionSource};
-use offhook_services::csv_file::{MARK, written};
-use offhook_services::store::{Suppression, SuppressionFilter};
-use offhook_services::{PageRequest, Services};
+use offhook_services::store::SuppressionFilter;
 
-use crate::ApiError;
 use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
 use crate::request::ask::{Ask, CallsRead, SuppressionsRead, SuppressionsWrite};
@@ -29,9 +25,6 @@ pub(crate) fn routes() -> Vec<Endpoint> {
         at("/v1/dial-checks").post(check),
     ]
 }
-
-/// Numbers that are read at once for a file.
-const AT_ONCE: u32 = 1_000;
 
 impl FromQuery for SuppressionFilter {
     fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
@@ -89,51 +82,16 @@ async fn delete(ask: Ask<SuppressionsWrite, SuppressionId>) -> Reply {
 
 /// `GET /v1/suppressions/export`: the whole list as CSV, newest first.
 async fn export(ask: Ask<SuppressionsRead>) -> Reply {
-    let head = ["number", "reason", "source", "until", "created_at"].map(str::to_owned);
-    let mut first = MARK.as_bytes().to_vec();
-    first.extend(written([head.to_vec()]));
-    let (services, account) = (ask.services().clone(), ask.account());
-    let page = async move |services: &Services, after| {
-        let (limit, filter) = (AT_ONCE, SuppressionFilter::default());
-        let page = PageRequest { after, limit };
-        services.gate().suppressions(account, filter, page).await
-    };
-    let begin = page(&services, None).await?;
-    let rows = stream::try_unfold(Some(begin), move |rows| {
-        let services = services.clone();
-        async move {
-            let Some(rows) = rows else { return Ok(None) };
-            let last = rows.items.last().filter(|_| rows.has_more);
-            let next = match last {
-                Some(last) => Some(page(&services, Some((last.created_at, last.id))).await?),
-                None => None,
-            };
-            Ok::<_, ApiError>(Some((
-                Bytes::from(written(rows.items.iter().map(line))),
-                next,
-            )))
-        }
-    });
+    let rows = ask.services().gate().export(ask.account()).await?;
     // On an error the response is cut off, so that the file is not taken for complete.
     let rows = rows.map(|lines| lines.map_err(|_| std::io::Error::other("the list broke off")));
-    let first = stream::iter([Ok(Bytes::from(first))]);
     Ok(HttpResponse::Ok()
         .content_type("text/csv; charset=utf-8")
         .insert_header((
             CONTENT_DISPOSITION,
             "attachment; filename=\"suppressions.csv\"",
         ))
-        .streaming(first.chain(rows)))
-}
-
-fn line(row: &Suppression) -> Vec<String> {
-    vec![
-        row.number.to_string(),
-        row.reason.clone(),
-        row.source.to_string(),
-        row.until.map(|until| until.to_string()).unwrap_or_default(),
-        row.created_at.to_string(),
-    ]
+        .streaming(rows))
 }
 
 /// `GET /v1/dialing-rules`

@@ -1,9 +1,11 @@
 //! The suppression list and the rules of an account.
 
-use offhook_boxed::boxed;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, stream};
+use offhook_boxed::boxed;
 use offhook_domain::body::{Body as _, Instant, Optional, Or, Phone, Required, Text};
 use offhook_domain::json::{FieldError, Json};
 use offhook_domain::{
@@ -14,7 +16,7 @@ use offhook_engine::EndRequest;
 use offhook_storage::{Account, Suppression, SuppressionFilter, mint};
 
 use super::Rules;
-use crate::csv_file;
+use crate::csv_file::{self, MARK};
 use crate::error::{Result, UseCaseError};
 use crate::signals::Signal;
 use crate::{Context, Live, Page, PageRequest, Providers};
@@ -24,6 +26,9 @@ const ROWS_AT_MOST: usize = 500_000;
 
 /// Rows that are written together: the account's calls are claimed between them.
 const AT_ONCE: usize = 5_000;
+
+/// Rows that are read together for a file.
+const READ_AT_ONCE: u32 = 1_000;
 
 /// Whom an account calls.
 #[derive(Clone)]
@@ -61,8 +66,7 @@ impl Gate {
     pub async fn set_rules(&self, account: AccountId, body: &Json) -> Result<DialingRules> {
         let rules = DialingRules::of(body, &())?;
         let text = (!rules.is_empty()).then(|| rules.to_stored());
-        let at = self.ctx.clock.now();
-        self.ctx.store.set_dialing_rules(account, text, at).await?;
+        self.ctx.store.set_dialing_rules(account, text).await?;
         Ok(rules)
     }
 
@@ -137,8 +141,7 @@ impl Gate {
 
     /// Takes a number off the list.
     pub async fn allow(&self, account: AccountId, id: SuppressionId) -> Result<()> {
-        let at = self.ctx.clock.now();
-        let is_found = self.ctx.store.delete_suppression(account, (id, at)).await?;
+        let is_found = self.ctx.store.delete_suppression(account, id).await?;
         UseCaseError::unless_found(is_found)
     }
 
@@ -162,6 +165,53 @@ impl Gate {
         let dialing = self.ctx.store.suppress(account, new.collect()).await?;
         hang_up(&self.live, &dialing);
         Ok(())
+    }
+}
+
+fn line(row: &Suppression) -> Vec<String> {
+    vec![
+        row.number.to_string(),
+        row.reason.clone(),
+        row.source.to_string(),
+        row.until.map(|until| until.to_string()).unwrap_or_default(),
+        row.created_at.to_string(),
+    ]
+}
+
+impl Gate {
+    /// The whole list as a CSV file for spreadsheets, newest first, in pieces.
+    pub async fn export(
+        &self,
+        account: AccountId,
+    ) -> Result<impl Stream<Item = Result<Bytes>> + use<>> {
+        let head = ["number", "reason", "source", "until", "created_at"].map(str::to_owned);
+        let mut first = MARK.as_bytes().to_vec();
+        first.extend(csv_file::written([head.to_vec()]));
+        let begin = self.page(account, None).await?;
+        let rows = stream::try_unfold((self.clone(), Some(begin)), move |(gate, page)| async move {
+            let Some(page) = page else { return Ok(None) };
+            let last = page.items.last().filter(|_| page.has_more);
+            let next = match last {
+                Some(last) => Some(gate.page(account, Some((last.created_at, last.id))).await?),
+                None => None,
+            };
+            let lines = csv_file::written(page.items.iter().map(line));
+            Ok(Some((Bytes::from(lines), (gate, next))))
+        });
+        Ok(stream::iter([Ok(Bytes::from(first))]).chain(rows))
+    }
+
+    async fn page(
+        &self,
+        account: AccountId,
+        after: Option<(Timestamp, SuppressionId)>,
+    ) -> Result<Page<Suppression>> {
+        let page = PageRequest {
+            after,
+            limit: READ_AT_ONCE,
+        };
+        self.suppressions(account, SuppressionFilter::default(), page)
+            .await
     }
 }
 

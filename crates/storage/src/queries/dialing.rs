@@ -1,6 +1,6 @@
 //! Whom accounts call: their rules, their suppression lists, and what a dial is judged by.
 
-use super::{audit::line, claims::is_claimed, events};
+use super::{claims::is_claimed, events};
 use crate::prelude::*;
 use crate::schema::usage_days as days;
 
@@ -190,20 +190,10 @@ impl Store {
     }
 
     /// Sets an account's rules; `None` clears them.
-    pub fn set_dialing_rules(
-        &self,
-        account: AccountId,
-        rules: Option<String>,
-        at: Timestamp,
-    ) -> Answer<'_, ()> {
-        let actor = self.actor();
-        keep!(self, |conn| {
-            diesel::update(accounts::table.find(V(account)))
-                .set(accounts::dialing_rules.eq(rules.clone()))
-                .execute(conn)
-                .await?;
-            line(conn, account, (actor.as_str(), "dialing_rules.set", ""), at).await
-        })
+    pub fn set_dialing_rules(&self, account: AccountId, rules: Option<String>) -> Answer<'_, bool> {
+        diesel::update(accounts::table.find(V(account)))
+            .set(accounts::dialing_rules.eq(rules))
+            .commit_change(self)
     }
 
     /// Puts numbers on the suppression list, all or none. Returns the calls that are to be hung up.
@@ -273,26 +263,7 @@ impl Store {
     }
 
     /// Takes a number off the suppression list; `false` if it is not there.
-    pub fn delete_suppression(
-        &self,
-        account: AccountId,
-        (id, at): (SuppressionId, Timestamp),
-    ) -> Answer<'_, bool> {
-        let actor = self.actor();
-        transact!(self, |conn| {
-            let number: Option<E164> = diesel::delete(own!(suppressions, account, id))
-                .returning(suppressions::number)
-                .returned(conn)
-                .await?;
-            let number = some_or!(number, Rollback(false));
-            line(
-                conn,
-                account,
-                (actor.as_str(), "suppression.delete", number.as_str()),
-                at,
-            )
-            .await?;
-            Ok(Commit(true))
-        })
+    pub fn delete_suppression(&self, account: AccountId, id: SuppressionId) -> Answer<'_, bool> {
+        diesel::delete(own!(suppressions, account, id)).commit_change(self)
     }
 }

@@ -61,8 +61,8 @@ contract! {
 
         let listed = store.suppressions(shop.account, SuppressionFilter::default(), None, 10).await.unwrap();
         assert_eq!(listed, [suppression_of(&listed[0], &shop, to.as_str())]);
-        assert!(!store.delete_suppression(other.account, (listed[0].id, T0)).await.unwrap(), "it is not theirs");
-        assert!(store.delete_suppression(shop.account, (listed[0].id, T0)).await.unwrap());
+        assert!(!store.delete_suppression(other.account, listed[0].id).await.unwrap(), "it is not theirs");
+        assert!(store.delete_suppression(shop.account, listed[0].id).await.unwrap());
         assert_eq!(claim(&shop, &store).await.calls.len(), 1);
     }
 
