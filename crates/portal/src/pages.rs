@@ -4,6 +4,7 @@ pub(crate) mod agents;
 pub(crate) mod batches;
 pub(crate) mod billing;
 pub(crate) mod conversations;
+pub(crate) mod dialing;
 pub(crate) mod find;
 pub(crate) mod first;
 pub(crate) mod integrations;
@@ -47,6 +48,7 @@ pub(crate) fn table() -> Vec<Page> {
         knowledge::routes(),
         numbers::routes(),
         batches::routes(),
+        dialing::routes(),
         webhooks::routes(),
         keys::routes(),
         integrations::routes(),

@@ -138,7 +138,7 @@ pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
 pub use price::PricePart;
 pub(crate) use providers::Providers;
 pub use recordings::{KeepError, Recording, RecordingKeeper, Waveform};
-pub use refusal::{Refusal, Remedy, VersionField};
+pub use refusal::{DialRefusal, Refusal, Remedy, VersionField};
 pub use request_logs::{Logged, RequestLogs, Told};
 pub use restored::{Held, Restored};
 pub use retention::Retention;

@@ -116,6 +116,19 @@ pub(crate) const fn yes(is: bool, lang: Lang) -> &'static str {
     }
 }
 
+/// The days of the week, from Monday.
+pub(crate) const fn days(t: Lang) -> [&'static str; 7] {
+    [
+        t.t("Monday", "lunes"),
+        t.t("Tuesday", "martes"),
+        t.t("Wednesday", "miércoles"),
+        t.t("Thursday", "jueves"),
+        t.t("Friday", "viernes"),
+        t.t("Saturday", "sábado"),
+        t.t("Sunday", "domingo"),
+    ]
+}
+
 /// A status's name.
 pub(crate) const fn agent_status(status: AgentStatus, lang: Lang) -> &'static str {
     match status {

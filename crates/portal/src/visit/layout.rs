@@ -37,6 +37,8 @@ pub(crate) enum Section {
     Knowledge,
     Numbers,
     Batches,
+    /// Whom the account calls.
+    Dialing,
     Webhooks,
     Keys,
     Integrations,
@@ -71,6 +73,7 @@ impl Section {
             Self::Knowledge => ("/knowledge", "Knowledge", "Conocimiento"),
             Self::Numbers => ("/phone-numbers", "Phone numbers", "Números"),
             Self::Batches => ("/batch-calls", "Batch calls", "Llamadas por lote"),
+            Self::Dialing => ("/dialing", "Who you call", "A quién llamas"),
             Self::Webhooks => ("/webhooks", "Webhooks", "Webhooks"),
             // The API documentation names this address.
             Self::Keys => ("/developers", "API keys", "Claves de API"),
@@ -93,6 +96,7 @@ impl Section {
             Self::Knowledge => Icon::KNOWLEDGE,
             Self::Numbers => Icon::NUMBERS,
             Self::Batches => Icon::BATCHES,
+            Self::Dialing => Icon::DIALING,
             Self::Webhooks => Icon::WEBHOOKS,
             Self::Keys => Icon::KEYS,
             Self::Integrations => Icon::INTEGRATIONS,

@@ -16,7 +16,12 @@ const GROUPS: [Group; 4] = [
     (
         "Run",
         "Operar",
-        &[Section::Overview, Section::Conversations, Section::Batches],
+        &[
+            Section::Overview,
+            Section::Conversations,
+            Section::Batches,
+            Section::Dialing,
+        ],
     ),
     (
         "Build",

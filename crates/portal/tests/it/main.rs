@@ -7,6 +7,7 @@ mod analyses;
 mod answers;
 mod calls;
 mod developers;
+mod dialing;
 mod drafts;
 mod form;
 mod integrations;

@@ -180,7 +180,7 @@ fn confirmed<'a>(password: &'a str, code: &'a str) -> [(&'a str, &'a str); 2] {
 
 contract! {
     async fn a_passkey_signs_in_alone_and_after_the_password(database: TestDatabase) {
-        let world = World::start_on(database, ORIGIN).await;
+        let world = World::start_known_on(database, ORIGIN).await;
         let ana = world.browser(MemberRole::Owner).await;
         let email = format!("owner@{}.example", world.account);
         let elsewhere = world.browser_elsewhere(MemberRole::Owner).await;
@@ -230,7 +230,7 @@ contract! {
     }
 
     async fn what_an_authenticator_may_not_say_is_refused(database: TestDatabase) {
-        let world = World::start_on(database, ORIGIN).await;
+        let world = World::start_known_on(database, ORIGIN).await;
         let ana = world.browser(MemberRole::Owner).await;
         let mut phone = Authenticator::new(1);
         for (origin, verifies_user) in [("https://evil.example.com", true), (ORIGIN, false)] {
@@ -296,7 +296,7 @@ contract! {
     }
 
     async fn passkeys_are_guessed_as_often_as_passwords(database: TestDatabase) {
-        let world = World::start_on(database, ORIGIN).await;
+        let world = World::start_known_on(database, ORIGIN).await;
         let mut stranger = Authenticator::new(9);
         stranger.handle = json!(encoded([7; 16]));
         for _ in 0..5 {
@@ -309,7 +309,7 @@ contract! {
     }
 
     async fn a_passkey_is_of_one_person(database: TestDatabase) {
-        let world = World::start_on(database, ORIGIN).await;
+        let world = World::start_known_on(database, ORIGIN).await;
         let (ana, eva) = (world.browser(MemberRole::Owner).await, world.stranger().await);
         let (mut of_ana, mut of_eva) = (Authenticator::new(1), Authenticator::new(2));
         let recovery = add(&ana, &mut of_ana).await;
@@ -343,7 +343,7 @@ contract! {
     }
 
     async fn recovery_codes_are_renewed_and_the_last_passkey_turns_it_off(database: TestDatabase) {
-        let world = World::start_on(database, ORIGIN).await;
+        let world = World::start_known_on(database, ORIGIN).await;
         let ana = world.browser(MemberRole::Owner).await;
         let path = "/profile/two-step/codes";
         assert_eq!(ana.get(path).await.leads(), "/profile");
@@ -375,7 +375,7 @@ contract! {
     }
 
     async fn where_single_sign_on_is_required_a_passkey_opens_no_more_than_a_password(database: TestDatabase) {
-        let world = World::start_on(database, ORIGIN).await;
+        let world = World::start_known_on(database, ORIGIN).await;
         let bob = world.browser(MemberRole::Developer).await;
         let mut phone = Authenticator::new(1);
         add(&bob, &mut phone).await;
@@ -395,7 +395,7 @@ contract! {
     }
 
     async fn a_link_of_the_operator_takes_the_passkeys_away(database: TestDatabase) {
-        let world = World::start_on(database, ORIGIN).await;
+        let world = World::start_known_on(database, ORIGIN).await;
         let ana = world.browser(MemberRole::Owner).await;
         let mut phone = Authenticator::new(1);
         add(&ana, &mut phone).await;

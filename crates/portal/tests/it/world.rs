@@ -87,8 +87,21 @@ impl World {
         Self::start_all(database, SPEED, Vec::new(), config, None, plans).await
     }
 
+    /// A service on this database.
+    pub(crate) async fn start_on(database: TestDatabase) -> Self {
+        Self::start_all(
+            database,
+            SPEED,
+            Vec::new(),
+            PortalConfig::default(),
+            None,
+            Plans::default(),
+        )
+        .await
+    }
+
     /// A service with this public address on this database.
-    pub(crate) async fn start_on(database: TestDatabase, public_url: &str) -> Self {
+    pub(crate) async fn start_known_on(database: TestDatabase, public_url: &str) -> Self {
         let config = PortalConfig {
             public_url: Some(public_url.to_owned()),
             ..PortalConfig::default()

@@ -113,6 +113,8 @@ impl Furnished {
 
         let number = json!({"phone_number": "+15005550123", "label": says("Front desk")});
         let number = id(&make("/v1/phone-numbers", number, 201).await);
+        let suppressed = json!({"number": "+14155550199", "reason": says("Asked by letter.")});
+        make("/v1/suppressions", suppressed, 201).await;
         let folder = id(&make(
             "/v1/knowledge/folders",
             json!({"name": says("Guests")}),

@@ -14,6 +14,7 @@ use super::document::{
     DOCUMENTS, FALLBACK, FOLDERS, FOUND, HOURS, MATCH_CASE, MODEL_PICK, PRONUNCIATION, TOOLS,
     VARIABLES, rows,
 };
+use crate::parts::words;
 use crate::visit::Visitor;
 
 /// The ids of the lists of models.
@@ -307,18 +308,9 @@ fn pronunciation(sheet: &Sheet<'_>) -> Markup {
 fn calling_hours(sheet: &Sheet<'_>) -> Markup {
     let t = sheet.lang;
     let of = |name: &str| format!("{HOURS}.{name}");
-    let names = [
-        t.t("Monday", "lunes"),
-        t.t("Tuesday", "martes"),
-        t.t("Wednesday", "miércoles"),
-        t.t("Thursday", "jueves"),
-        t.t("Friday", "viernes"),
-        t.t("Saturday", "sábado"),
-        t.t("Sunday", "domingo"),
-    ];
-    let days = names.iter().zip(1_u8..);
+    let days = words::days(t).into_iter().zip(1_u8..);
     let days: Vec<(String, String)> = days
-        .map(|(name, day)| (day.to_string(), (*name).to_owned()))
+        .map(|(name, day)| (day.to_string(), name.to_owned()))
         .collect();
     let group = sheet.group(t.t("Calling hours", "Horario de llamadas"), &[HOURS]);
     group.with(&html! {

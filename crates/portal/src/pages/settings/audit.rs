@@ -236,13 +236,14 @@ fn action_told(action: &str, lang: Lang) -> Markup {
 }
 
 /// What can be filtered by.
-const OBJECTS: [&str; 20] = [
+const OBJECTS: [&str; 22] = [
     "account",
     "agent",
     "analysis",
     "batch",
     "call",
     "chat",
+    "dialing_rules",
     "document",
     "folder",
     "integration",
@@ -253,6 +254,7 @@ const OBJECTS: [&str; 20] = [
     "passkey",
     "password",
     "sessions",
+    "suppression",
     "tool",
     "wallet",
     "webhook",
@@ -270,6 +272,7 @@ fn object_name(object: &str, lang: Lang) -> Option<&'static str> {
         "chat" => lang.t("Test chat", "Chat de prueba"),
         "note" => lang.t("Note", "Nota"),
         "tag" => lang.t("Tag", "Etiqueta"),
+        "dialing_rules" => lang.t("Dialing rules", "Reglas de llamada"),
         "document" => lang.t("Document", "Documento"),
         "folder" => lang.t("Folder", "Carpeta"),
         "integration" => lang.t("Integration", "Integración"),
@@ -283,6 +286,7 @@ fn object_name(object: &str, lang: Lang) -> Option<&'static str> {
         "recovery_codes" => lang.t("Recovery codes", "Códigos de recuperación"),
         "recovery_code" => lang.t("Recovery code", "Código de recuperación"),
         "sessions" => lang.t("Other sessions", "Otras sesiones"),
+        "suppression" => lang.t("Suppressed number", "Número excluido"),
         "two_step" => lang.t("Two-step verification", "Verificación en dos pasos"),
         "single_sign_on" => lang.t("Single sign-on", "Inicio de sesión único"),
         "tool" => lang.t("Tool", "Herramienta"),

@@ -1,4 +1,4 @@
-//! Provider credentials, and the numbers that one of them imports.
+//! Provider credentials, the numbers that one of them imports, and the numbers that are not called.
 
 use offhook_tests::both;
 use serde_json::json;
@@ -9,6 +9,7 @@ deeds! {
     numbers_are_imported_with_a_credential_given_to_an_agent_and_given_back:
         "/portal/settings/credentials", "/portal/settings/audit", "/portal/settings", "/portal/phone-numbers/import",
         "/portal/phone-numbers/{id}";
+    a_rule_is_set_and_a_suppressed_number_is_not_called_until_it_is_taken_off: "/portal/dialing", "/portal/dialing/numbers/new";
 }
 
 both! {
@@ -57,6 +58,53 @@ both! {
         for deed in ["number.import", "number.change", "number.delete"] {
             browser.sees(deed).await;
         }
+        browser.no_violations().await;
+    }
+    async fn a_rule_is_set_and_a_suppressed_number_is_not_called_until_it_is_taken_off(database: Database) {
+        let Some((stage, person)) = Stage::seen(database).await else { return };
+        let agent = stage.account.agent().await;
+        let browser = stage.owner(person).await;
+        browser.open("/portal/dialing").await;
+        browser.sees(("No rules", "Sin reglas")).await;
+        browser.click(("Change rules", "Cambiar las reglas")).await;
+        let holidays = ("Holidays", "Días festivos");
+        browser.fill(holidays, "Christmas").await;
+        browser.click(("Save rules", "Guardar las reglas")).await;
+        browser.counts(".refusal", 1).await;
+        browser.was_refused(422).await;
+        browser.fill(holidays, "").await;
+        browser.fill(("Calls to one number in 24 hours", "Llamadas a un número en 24 horas"), "1").await;
+        browser.click(("Save rules", "Guardar las reglas")).await;
+        browser.sees(("Saved.", "Guardado.")).await;
+        let rules = stage.account.read("/v1/dialing-rules").await;
+        assert_eq!(rules["attempts_per_day"], 1, "{rules}");
+
+        browser.click_first(".page-actions a[href='/portal/dialing/numbers/new']").await;
+        browser.fill(("Number", "Número"), "+1 415 555 0123").await;
+        browser.fill(("Reason", "Motivo"), "She wrote to us.").await;
+        browser.click(("Add number", "Agregar número")).await;
+        browser.sees(("Number added.", "Número agregado.")).await;
+        let number = ("Number to check", "Número por revisar");
+        browser.fill(number, "+14155550123").await;
+        browser.click(("Check", "Revisar")).await;
+        browser.sees(("Not called now", "Ahora no se le llama")).await;
+        browser.screenshot("dialing").await;
+        browser.axe().await;
+
+        let call = format!("/portal/try/call?agent={agent}&to=%2B14155550123");
+        browser.open(&call).await;
+        browser.click(("Call now", "Llamar ahora")).await;
+        browser.sees(("the account's suppression list", "la lista de exclusión de la cuenta")).await;
+        browser.was_refused(422).await;
+
+        browser.open("/portal/dialing").await;
+        browser.click_near("She wrote to us.", ("Take off", "Quitar")).await;
+        browser.agrees().await;
+        browser.sees(("Number taken off the list.", "Número quitado de la lista.")).await;
+        browser.misses("She wrote to us.").await;
+        browser.open(&call).await;
+        browser.click(("Call now", "Llamar ahora")).await;
+        browser.sees(("Call placed.", "Llamada iniciada.")).await;
         browser.no_violations().await;
     }
 }
