@@ -113,6 +113,14 @@ impl DialingRules {
 }
 
 impl Consent {
+    /// Reads what [`Consent::to_stored`] wrote.
+    ///
+    /// # Errors
+    /// The first member that cannot be read.
+    pub fn from_stored(text: &str) -> Result<Self> {
+        stored(text)
+    }
+
     /// The text that is stored.
     #[must_use]
     pub fn to_stored(&self) -> String {

@@ -173,4 +173,23 @@ contract! {
         assert_eq!(file.body.matches("'=cmd(),import").count(), 30, "{}", file.body);
         file.shows(&["number,reason,source,until,created_at"]);
     }
+
+    async fn a_conversation_shows_consent_and_the_rule_that_refused_its_call(database: TestDatabase) {
+        let world = World::start_on(database).await;
+        let agent = agent(&world).await;
+        let (viewer, key) = (world.browser(MemberRole::Viewer).await, world.key().await);
+        let call = format!(
+            r#"{{"agent_id": "{agent}", "to": "{CUSTOMER}", "consent": {{"basis": "express_written", "at": "2026-01-02T03:04:05Z", "evidence": "form 12"}}}}"#
+        );
+        let placed = world.api(&key, "POST", "/v1/calls", &call).await.assert(201);
+        let placed: serde_json::Value = must(serde_json::from_str(&placed.body));
+        let id = placed["id"].as_str().unwrap_or_default();
+        let path = format!("/conversations/{}", id.trim_start_matches("call_"));
+        viewer.sees(&path, &["express_written", "2026-01-02 03:04", "form 12"]).await;
+
+        suppress(&world.browser(MemberRole::Developer).await, CUSTOMER, "", "").await;
+        world.dial();
+        let ended = world.until(&viewer, &path, "Refused by a rule").await;
+        ended.shows(&["href=\"/portal/dialing\">Suppression list: the number is on the account's suppression list"]);
+    }
 }

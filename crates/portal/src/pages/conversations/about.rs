@@ -1,7 +1,7 @@
 //! Facts, variables and deliveries of a conversation.
 
 use maud::{Markup, html};
-use offhook_domain::{CallHandle, Json, Runtime};
+use offhook_domain::{CallHandle, Consent, Json, Runtime};
 use offhook_services::SoFar;
 use offhook_services::UseCaseError;
 use offhook_services::store::{Conversation, ConversationView, DeliveryState};
@@ -9,6 +9,7 @@ use offhook_services::store::{Conversation, ConversationView, DeliveryState};
 use super::wording;
 use crate::PATH;
 use crate::lang::{Lang, text};
+use crate::pages::dialing::wording::refusal;
 use crate::pages::webhooks::delivery_tone;
 use crate::parts::list::{self, Table};
 use crate::parts::words;
@@ -89,6 +90,9 @@ pub(super) async fn facts(
             @if conversation.voice {
                 (list::fact(lang.t("Call ID", "ID de la llamada"), html! { code { (CallHandle(conversation.id)) } }))
             }
+            @if let Some(consent) = &conversation.line.allowed.consent {
+                (list::fact(lang.t("Consent", "Consentimiento"), consented(consent)))
+            }
             @if let Some(link) = placing { (list::fact(lang.t("Placed by", "La hizo"), link)) }
         }
         h3 { (lang.t("Time", "Tiempo")) }
@@ -99,6 +103,11 @@ pub(super) async fn facts(
             }
             @if let Some(ended) = conversation.ended_at.filter(|_| is_over) { (list::fact(lang.t("Ended", "Fin"), words::when(ended))) }
             @if is_over { (list::fact(lang.t("End reason", "Motivo de fin"), wording::ending(conversation, lang))) }
+            @if let Some(rule) = conversation.line.allowed.blocked_by {
+                (list::fact(lang.t("Refused by", "La detuvo"), html! {
+                    a href={ (PATH) (Section::Dialing.path()) } { (refusal(rule, lang)) }
+                }))
+            }
             @if let Some(latency) = latency(conversation, lang) {
                 (list::fact(lang.t("Response latency", "Latencia de respuesta"), latency))
             }
@@ -111,6 +120,17 @@ pub(super) async fn facts(
             )))
         }
     })
+}
+
+/// What the customer agreed to, when, and where that is found.
+fn consented(stored: &str) -> Markup {
+    html! { @match Consent::from_stored(stored) {
+        Ok(Consent { basis, at, evidence }) => {
+            (basis) " · " (words::when(at))
+            @if let Some(evidence) = evidence { " · " span dir="auto" { (evidence) } }
+        }
+        Err(_) => code { (stored) },
+    } }
 }
 
 /// The request that placed a call, with its other log entries.

@@ -160,6 +160,9 @@ pub(super) fn state(conversation: &Conversation, so_far: &SoFar, lang: Lang) -> 
             @let (tone, text) = wording::outcome(outcome, lang);
             " " (badge(tone, text))
         }
+        @if conversation.line.allowed.opted_out {
+            " " (badge(Tone::Busy, lang.t("Opted out", "Pidió no recibir llamadas")))
+        }
         " " span.soft { (wording::ending(conversation, lang)) }
     }
 }
