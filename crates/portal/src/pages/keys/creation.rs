@@ -36,6 +36,7 @@ fn resource_name(resource: &str, lang: Lang) -> &str {
         "knowledge" => lang.t("Knowledge", "Conocimiento"),
         "phone_numbers" => lang.t("Phone numbers", "Números"),
         "campaigns" => lang.t("Batch calls", "Llamadas por lote"),
+        "suppressions" => lang.t("Who you call", "A quién llamas"),
         "webhooks" => lang.t("Webhooks", "Webhooks"),
         "integrations" => lang.t("Integrations", "Integraciones"),
         "team" => lang.t("Team", "Equipo"),
