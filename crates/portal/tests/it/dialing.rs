@@ -1,6 +1,7 @@
 //! Whom an account calls: its rules, its suppression list, and the check of a number.
 
-use offhook_domain::{AgentId, Json, MemberRole};
+use offhook_domain::{AgentId, Clock as _, ConversationId, Json, MemberRole, SuppressionSource};
+use offhook_services::store::{Suppression, mint};
 use offhook_testkit::{TestDatabase, contract};
 
 use crate::it::form::Form;
@@ -174,7 +175,7 @@ contract! {
         file.shows(&["number,reason,source,until,created_at"]);
     }
 
-    async fn a_conversation_shows_consent_and_the_rule_that_refused_its_call(database: TestDatabase) {
+    async fn a_conversation_shows_consent_opt_out_and_the_rule_that_refused_its_call(database: TestDatabase) {
         let world = World::start_on(database).await;
         let agent = agent(&world).await;
         let (viewer, key) = (world.browser(MemberRole::Viewer).await, world.key().await);
@@ -184,10 +185,24 @@ contract! {
         let placed = world.api(&key, "POST", "/v1/calls", &call).await.assert(201);
         let placed: serde_json::Value = must(serde_json::from_str(&placed.body));
         let id = placed["id"].as_str().unwrap_or_default();
-        let path = format!("/conversations/{}", id.trim_start_matches("call_"));
+        let id: ConversationId = must(id.trim_start_matches("call_").parse());
+        let path = format!("/conversations/{id}");
         viewer.sees(&path, &["express_written", "2026-01-02 03:04", "form 12"]).await;
 
-        suppress(&world.browser(MemberRole::Developer).await, CUSTOMER, "", "").await;
+        let at = world.clock.now();
+        let opt_out = Suppression {
+            id: mint(at),
+            account_id: world.account,
+            number: must(CUSTOMER.parse()),
+            reason: String::new(),
+            source: SuppressionSource::Customer,
+            until: None,
+            conversation_id: Some(id),
+            created_at: at,
+        };
+        must(world.services.store().opt_out(opt_out, None).await);
+        viewer.sees(&path, &["Opted out"]).await;
+        viewer.sees("/dialing", &[&format!("<a href=\"/portal{path}\">Customer</a>")]).await;
         world.dial();
         let ended = world.until(&viewer, &path, "Refused by a rule").await;
         ended.shows(&["href=\"/portal/dialing\">Suppression list: the number is on the account's suppression list"]);

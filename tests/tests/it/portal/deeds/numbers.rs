@@ -72,6 +72,8 @@ both! {
         browser.click(("Save rules", "Guardar las reglas")).await;
         browser.counts(".refusal", 1).await;
         browser.was_refused(422).await;
+        browser.screenshot("dialing-rules").await;
+        browser.axe().await;
         browser.fill(holidays, "").await;
         browser.fill(("Calls to one number in 24 hours", "Llamadas a un número en 24 horas"), "1").await;
         browser.click(("Save rules", "Guardar las reglas")).await;
@@ -88,7 +90,7 @@ both! {
         browser.fill(number, "+14155550123").await;
         browser.click(("Check", "Revisar")).await;
         browser.sees(("Not called now", "Ahora no se le llama")).await;
-        browser.screenshot("dialing").await;
+        browser.screenshot("dialing-check").await;
         browser.axe().await;
 
         let call = format!("/portal/try/call?agent={agent}&to=%2B14155550123");
