@@ -38,8 +38,8 @@ pub use analysis::{AnalysisFault, AnalysisStatus};
 pub use batch::{BatchStatus, PausedReason, RecipientStatus};
 pub use billing::{EntryText, InvoiceStatus, ThresholdKind, TransactionType};
 pub use call::{
-    CallHandle, CallOutcome, CallState, Channel, ContextResult, ConversationStatus,
-    FailureReason, Outcome, TerminationReason, TurnRole,
+    CallHandle, CallOutcome, CallState, Channel, ContextResult, ConversationStatus, FailureReason,
+    Outcome, TerminationReason, TurnRole,
 };
 pub use changes::{Changes, FieldChange};
 pub use config::{AgentConfig, ConfigWrite};

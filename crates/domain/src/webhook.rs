@@ -15,6 +15,8 @@ vocabulary! {
         CallFailed => "call.failed",
         /// The month's cost or the balance has passed a threshold of the account.
         BillingThreshold => "billing.threshold",
+        /// A customer asked not to be called again.
+        ContactOptedOut => "contact.opted_out",
     }
 }
 

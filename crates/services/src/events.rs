@@ -1,8 +1,8 @@
 //! The bodies of events, fixed when they are written.
 
 use offhook_domain::{
-    AccountId, CallHandle, CallOutcome, Credits, E164, EventId, EventType, FailureReason,
-    TerminationReason, ThresholdKind, Timestamp,
+    AccountId, CallHandle, CallOutcome, ConversationId, Credits, E164, EventId, EventType,
+    FailureReason, TerminationReason, ThresholdKind, Timestamp,
 };
 use offhook_storage::{Conversation, NewEvent, PassedThreshold, mint};
 use serde::Serialize;
@@ -52,6 +52,12 @@ struct Threshold<'a> {
     month: &'a str,
     spent_credits: Credits,
     balance_credits: Credits,
+}
+
+#[derive(Serialize)]
+struct OptedOut<'a> {
+    number: &'a str,
+    conversation_id: ConversationId,
 }
 
 fn event<D: Serialize>(kind: EventType, at: Timestamp, data: D) -> NewEvent {
@@ -128,6 +134,24 @@ pub(crate) fn threshold(passed: &PassedThreshold, at: Timestamp) -> NewEvent {
     threshold_with(mint(at), passed, at)
 }
 
+/// `contact.opted_out`.
+pub(crate) fn opted_out(conversation: ConversationId, number: &E164, at: Timestamp) -> NewEvent {
+    opted_out_with(mint(at), conversation, number.as_str(), at)
+}
+
+fn opted_out_with(
+    id: EventId,
+    conversation_id: ConversationId,
+    number: &str,
+    at: Timestamp,
+) -> NewEvent {
+    let data = OptedOut {
+        number,
+        conversation_id,
+    };
+    event_with(id, EventType::ContactOptedOut, at, data)
+}
+
 fn threshold_with(id: EventId, passed: &PassedThreshold, at: Timestamp) -> NewEvent {
     let date = at.utc_date();
     let data = Threshold {
@@ -195,6 +219,9 @@ fn test_with(id: EventId, kind: EventType, at: Timestamp) -> NewEvent {
                 balance: 14_988,
             };
             threshold_with(id, &passed, at)
+        }
+        EventType::ContactOptedOut => {
+            opted_out_with(id, ConversationId::mint(at, [0; 10]), "+15005550100", at)
         }
     }
 }

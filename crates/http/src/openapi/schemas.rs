@@ -153,5 +153,6 @@ pub(super) const fn event_name(kind: EventType) -> &'static str {
         EventType::CallCompleted => "CallCompletedEvent",
         EventType::CallFailed => "CallFailedEvent",
         EventType::BillingThreshold => "BillingThresholdEvent",
+        EventType::ContactOptedOut => "ContactOptedOutEvent",
     }
 }

@@ -151,6 +151,9 @@ impl EventTypeBody {
                 EventType::BillingThreshold => {
                     "The month's cost or the balance passed a threshold that the account has set; once per threshold and month."
                 }
+                EventType::ContactOptedOut => {
+                    "A customer asked in a conversation not to be called again; once per conversation."
+                }
             },
             example: RawValue::from_string(example).map_err(ApiError::internal)?,
         })

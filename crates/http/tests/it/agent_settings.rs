@@ -43,6 +43,8 @@ pub(crate) async fn app_with(model: &Upstream, database: TestDatabase) -> TestAp
     };
     TestApp::with(Setup {
         models: vec![("local".to_owned(), provider)],
+        // A call must not reach its longest duration before the model has answered.
+        speed: 100.0,
         database: Some(database),
         ..Setup::default()
     })

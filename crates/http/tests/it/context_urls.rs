@@ -137,7 +137,7 @@ contract! {
             (Answer::empty(500), failed("status 500")),
             (redirect, failed("status 302")),
             (Answer::json(200, &large), failed("more than 16384 bytes")),
-            (Answer::text(200, "text/plain", "no"), failed("not usable: not valid JSON")),
+            (Answer::text(200, "text/plain", "no"), failed("not usable: not JSON")),
             (Answer::json(200, &json!({"language": 7})), failed("not usable: `language`: must be a string")),
             (Answer::json(200, &json!({"agent_id": theirs["id"]})),
                 (ContextResult::Answered, "agent_id: no published agent of this account".to_owned())),

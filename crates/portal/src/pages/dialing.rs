@@ -163,7 +163,7 @@ fn nothing(visitor: &Visitor, is_filtered: bool) -> Markup {
 
 /// `GET /portal/dialing/numbers.csv`
 async fn download(visit: Visit<Viewer>) -> Answer {
-    let rows = visit.services().gate().export(visit.account());
+    let rows = visit.services().gate().export(visit.account()).await?;
     // On an error the response is cut off, so that the file is not taken for complete.
     let rows = rows.map(|lines| lines.map_err(|_| std::io::Error::other("the list broke off")));
     let disposition = "attachment; filename=\"suppressions.csv\"".to_owned();

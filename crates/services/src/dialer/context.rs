@@ -342,7 +342,7 @@ mod tests {
         let answer = r#"{"variables":{"tier":"gold"},"language":"es-MX","agent_id":"any","refuse":null,"x":1}"#;
         assert_eq!(read_from(answer), Ok(said));
         for (answer, fault) in [
-            (r#"[]"#, "must be an object"),
+            (r#"[]"#, "the body: must be an object"),
             (
                 r#"{"variables":{"a":[]}}"#,
                 "`variables.a`: must be a string, a number, true, false or null",

@@ -188,16 +188,19 @@ impl Gate {
         let mut first = MARK.as_bytes().to_vec();
         first.extend(csv_file::written([head.to_vec()]));
         let begin = self.page(account, None).await?;
-        let rows = stream::try_unfold((self.clone(), Some(begin)), move |(gate, page)| async move {
-            let Some(page) = page else { return Ok(None) };
-            let last = page.items.last().filter(|_| page.has_more);
-            let next = match last {
-                Some(last) => Some(gate.page(account, Some((last.created_at, last.id))).await?),
-                None => None,
-            };
-            let lines = csv_file::written(page.items.iter().map(line));
-            Ok(Some((Bytes::from(lines), (gate, next))))
-        });
+        let rows = stream::try_unfold(
+            (self.clone(), Some(begin)),
+            move |(gate, page)| async move {
+                let Some(page) = page else { return Ok(None) };
+                let last = page.items.last().filter(|_| page.has_more);
+                let next = match last {
+                    Some(last) => Some(gate.page(account, Some((last.created_at, last.id))).await?),
+                    None => None,
+                };
+                let lines = csv_file::written(page.items.iter().map(line));
+                Ok(Some((Bytes::from(lines), (gate, next))))
+            },
+        );
         Ok(stream::iter([Ok(Bytes::from(first))]).chain(rows))
     }
 

@@ -10,8 +10,8 @@ use offhook_storage::{Conversation, StoreError, Suppression, mint};
 use tokio::time::timeout;
 
 use super::list::hang_up;
-use crate::Runner;
 use crate::retry::retried;
+use crate::{Runner, events};
 
 /// The built-in tool. A tool of the account's with this name takes its place.
 const NAME: &str = "opt_out";
@@ -51,6 +51,7 @@ impl WithOptOut {
     async fn write(&self) -> Result<(), StoreError> {
         let at = self.runner.clock.now();
         let id = mint(at);
+        let event = events::opted_out(self.call, &self.number, at);
         let suppressed = retried(|| {
             let suppression = Suppression {
                 id,
@@ -62,7 +63,7 @@ impl WithOptOut {
                 conversation_id: Some(self.call),
                 created_at: at,
             };
-            self.runner.store.opt_out(suppression, None)
+            self.runner.store.opt_out(suppression, Some(event.clone()))
         })
         .await?;
         tracing::info!(call = %self.call, "the customer opted out");

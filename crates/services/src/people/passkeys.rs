@@ -256,7 +256,14 @@ impl People {
         };
         let line = ("passkey.copy".to_owned(), passkey.id.to_string());
         let store = store.acting(Actor::Member(one.member.id));
-        store.note(one.account.id, line, self.ctx.clock.now()).await
+        store
+            .note(
+                one.account.id,
+                line,
+                offhook_domain::Changes::default(),
+                self.ctx.clock.now(),
+            )
+            .await
     }
 
     /// What a person's passkey has proved with this answer.

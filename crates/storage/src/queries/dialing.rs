@@ -223,7 +223,8 @@ impl Store {
                 .await?;
             if let Some(event) = event.filter(|_| is_first) {
                 let (account, at) = (new.account_id, new.created_at);
-                suppressed.endpoints = events::emit(conn, account, conversation, event, at).await?;
+                suppressed.endpoints =
+                    events::emit(conn, account, Some(conversation), event, at).await?;
             }
             Ok(suppressed)
         })

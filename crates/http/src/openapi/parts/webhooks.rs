@@ -95,6 +95,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("spent_credits", integer()),
         ("balance_credits", integer()),
     ];
+    let opted_out = [("number", e164()), ("conversation_id", uuid())];
     let event = |kind: EventType, data: Members<'_>| {
         let schema = object(&[
             ("id", uuid()),
@@ -109,6 +110,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         event(EventType::CallCompleted, &completed),
         event(EventType::CallFailed, &failed),
         event(EventType::BillingThreshold, &threshold),
+        event(EventType::ContactOptedOut, &opted_out),
     ];
     let any = events.each_ref().map(|(name, _)| reference(name));
     let event_type = [

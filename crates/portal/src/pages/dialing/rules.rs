@@ -174,11 +174,11 @@ pub(super) fn form_of(visitor: &Visitor, fields: &Fields, message: Option<&str>)
                             @let value = (day + 1).to_string();
                             (form::check("window.days", &value, name, is_chosen(&value)))
                         }
+                        p.hint { (t.t(
+                            "Days on which numbers are called, in the number's own time zone; with days, the hours below are needed too.",
+                            "Días en que se llama, en la zona horaria del propio número; con días también hacen falta las horas de abajo.",
+                        )) }
                     }
-                    p.hint { (t.t(
-                        "Days on which numbers are called, in the number's own time zone; with days, the hours below are needed too.",
-                        "Días en que se llama, en la zona horaria del propio número; con días también hacen falta las horas de abajo.",
-                    )) }
                     (input("window.start", t.t(
                         "The first minute of the window.", "El primer minuto del horario.",
                     )).kind("time"))
@@ -199,13 +199,13 @@ pub(super) fn form_of(visitor: &Visitor, fields: &Fields, message: Option<&str>)
                     (number("minimum_pause_minutes", t.t(
                         "1 to 10,080, which is a week.", "De 1 a 10,080, que es una semana.",
                     )))
-                    (form::check("consent_required", "on", t.t(
-                        "Require consent", "Exigir consentimiento",
-                    ), fields.is_set("consent_required")))
-                    p.hint { (t.t(
-                        "Refuses calls whose request does not say what the customer agreed to.",
-                        "No permite llamadas cuya solicitud no diga a qué dio su consentimiento el cliente.",
-                    )) }
+                    div.field {
+                        (form::check("consent_required", "on", t.t("Require consent", "Exigir consentimiento"), fields.is_set("consent_required")))
+                        p.hint { (t.t(
+                            "Refuses calls whose request does not say what the customer agreed to.",
+                            "No permite llamadas cuya solicitud no diga a qué dio su consentimiento el cliente.",
+                        )) }
+                    }
                     (lines("allowed_prefixes", t.t(
                         "Only numbers that begin with one of these are called, one a line, such as +52.",
                         "Solo se llama a números que comienzan con uno de estos, uno por línea, como +52.",

@@ -29,6 +29,10 @@ pub(super) const fn meaning(kind: EventType, lang: Lang) -> &'static str {
             "This month's cost or the balance passed a threshold set under Billing. Once per threshold and month.",
             "El costo de este mes o el saldo pasó un límite configurado en Facturación. Una vez por límite y mes.",
         ),
+        EventType::ContactOptedOut => lang.t(
+            "A customer asked not to be called again. Once per conversation.",
+            "Un cliente pidió que no se le vuelva a llamar. Una vez por conversación.",
+        ),
     }
 }
 
