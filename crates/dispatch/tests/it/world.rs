@@ -125,6 +125,7 @@ impl World {
             disabled_reason: None,
             created_at: at,
             updated_at: at,
+            events: None,
         };
         let (id, secret) = (endpoint.id, secret(1));
         let made = self

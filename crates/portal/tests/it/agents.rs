@@ -40,7 +40,8 @@ async fn versions_name_who_saved_and_who_published_them() {
     let key = world.key().await;
     let id = path.trim_start_matches("/agents/");
     let change = r#"{"config":{"first_message":"Good evening."}}"#;
-    let changed = world.api(&key, "PATCH", &format!("/v1/agents/{id}"), change);
+    let path = format!("/v1/agents/{id}");
+    let changed = world.api(&key, "PATCH", &path, change);
     changed.await.assert(200);
     let versions = format!("{path}/versions");
     ana.sends(&format!("{versions}/1/publish"), &[], &path)
