@@ -192,7 +192,6 @@ values!(
     u64,
     usize,
     crate::AccountId,
-    crate::DialRule,
     crate::CredentialProvider
 );
 

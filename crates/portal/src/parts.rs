@@ -3,11 +3,11 @@
 pub(crate) mod agent_choice;
 pub(crate) mod authors;
 pub(crate) mod chart;
-
 pub(crate) mod diff;
 pub(crate) mod form;
 pub(crate) mod icon;
 pub(crate) mod list;
+pub(crate) mod passkey;
 pub(crate) mod period;
 pub(crate) mod sample;
 pub(crate) mod secret;

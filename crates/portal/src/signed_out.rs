@@ -8,8 +8,8 @@ use offhook_domain::AccountId;
 use crate::PATH;
 use crate::fields::{Fields, local_path};
 use crate::lang::Lang;
-use crate::pages::passkeys;
 use crate::parts::form::{self, Input};
+use crate::parts::passkey;
 use crate::parts::version::SHOWN_VERSION;
 use crate::trouble::{Earlier, Typed};
 use crate::visit::{Guest, SIGN_OUT, TOKEN_FIELD, account_named};
@@ -221,7 +221,7 @@ pub(crate) fn code_page(
         form method="post" action={ (PATH) "/sign-in/code" } {
             (kept.hidden())
             (code_field(lang))
-            @if has_passkeys && guest.portal.relying_party().is_some() { (passkeys::button("/sign-in/code/passkey", Some(CODE), lang)) }
+            @if has_passkeys && guest.portal.relying_party().is_some() { (passkey::button("/sign-in/code/passkey", Some(CODE), lang)) }
             button.primary type="submit" { (lang.t("Sign in", "Iniciar sesión")) }
         }
         p.hint { (lang.t(
@@ -271,7 +271,7 @@ pub(crate) fn page(
             @if has_passkeys {
                 form method="post" action={ (PATH) "/sign-in/passkey" } {
                     (kept.hidden())
-                    (passkeys::button("/sign-in/passkey/options", None, lang))
+                    (passkey::button("/sign-in/passkey/options", None, lang))
                 }
             }
             p.other-way { a.button href={ (PATH) "/sso" } { (lang.t("Continue with single sign-on", "Continuar con inicio de sesión único")) } }

@@ -5,8 +5,6 @@ use std::fmt;
 use offhook_domain::{AgentConfig, Plan, Plans, Price};
 use serde::Deserialize;
 
-use crate::price::{PricePart, dearest};
-
 #[derive(Debug, Clone)]
 pub struct Model {
     pub id: String,
@@ -104,6 +102,16 @@ pub(crate) const ANY_MODEL: &str = "*";
 
 #[derive(Debug, Clone)]
 pub struct Catalog(Vec<Model>);
+
+/// A part of the price of a minute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PricePart {
+    pub kind: ModelKind,
+    /// Of the models of this kind that may be used, the most expensive one.
+    pub provider: String,
+    pub model: String,
+    pub price: Price,
+}
 
 impl Catalog {
     /// Reads the shipped catalog; prices in `plans` override its prices. Fails if the catalog does not parse, repeats
@@ -242,6 +250,26 @@ fn prices(price: Price, plans: &Plans) -> Vec<ModelPrice> {
             }
         })
         .collect()
+}
+
+/// The most expensive of these, the first if several are. A model missing from the catalog is the operator's own, and
+/// free.
+pub(crate) fn dearest<'a>(
+    catalog: &Catalog,
+    plan: Plan,
+    kind: ModelKind,
+    names: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Option<PricePart> {
+    let parts = names.map(|(provider, model)| {
+        let found = catalog.find(kind, provider, model);
+        PricePart {
+            kind,
+            provider: provider.to_owned(),
+            model: model.to_owned(),
+            price: found.map_or_else(Price::default, |model| model.price(plan)),
+        }
+    });
+    parts.reduce(|most, part| if part.price > most.price { part } else { most })
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ pub use batches::{BatchBody, Batches, PrintBatch, RECIPIENTS_AT_MOST};
 pub use billing::{Billing, MonthSoFar, Seller, USAGE_DAYS};
 pub use caller::Caller;
 pub use calls::{CallSettings, Calls, Looks, PlaceCall};
-pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice, price, priced};
+pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice, PricePart, price, priced};
 pub use chats::{Answering, ChatEvent, ChatReply, ChatTranscript, Chats, OpenedChat, WidgetDoor};
 pub use clock::{SharedClock, SystemClock};
 pub(crate) use context::Context;
@@ -135,7 +135,6 @@ pub use people::{
     SingleSignOnFault, TwoStepError, new_factor,
 };
 pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
-pub use price::PricePart;
 pub(crate) use providers::Providers;
 pub use recordings::{KeepError, Recording, RecordingKeeper, Waveform};
 pub use refusal::{DialRefusal, Refusal, Remedy, VersionField};

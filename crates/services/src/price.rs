@@ -3,18 +3,8 @@
 use offhook_domain::{AgentConfig, Plan, Price};
 
 use crate::Providers;
-use crate::catalog::{Catalog, ModelKind};
+use crate::catalog::{Catalog, ModelKind, PricePart, dearest};
 use crate::speech::{SpeechInput, SpeechOutput};
-
-/// A part of the price of a minute.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PricePart {
-    pub kind: ModelKind,
-    /// Of the models of this kind that may be used, the most expensive one.
-    pub provider: String,
-    pub model: String,
-    pub price: Price,
-}
 
 impl Providers {
     /// The price of a minute of a call: the most expensive language model that may answer and, where calls are spoken,
@@ -70,26 +60,6 @@ fn of_speech(
     let recognizer = dearest(catalog, plan, ModelKind::Stt, recognizers);
     let voice = dearest(catalog, plan, ModelKind::Tts, voices);
     recognizer.into_iter().chain(voice).collect()
-}
-
-/// The most expensive of these, the first if several are. A model missing from the catalog is the operator's own, and
-/// free.
-pub(crate) fn dearest<'a>(
-    catalog: &Catalog,
-    plan: Plan,
-    kind: ModelKind,
-    names: impl Iterator<Item = (&'a str, &'a str)>,
-) -> Option<PricePart> {
-    let parts = names.map(|(provider, model)| {
-        let found = catalog.find(kind, provider, model);
-        PricePart {
-            kind,
-            provider: provider.to_owned(),
-            model: model.to_owned(),
-            price: found.map_or_else(Price::default, |model| model.price(plan)),
-        }
-    });
-    parts.reduce(|most, part| if part.price > most.price { part } else { most })
 }
 
 #[cfg(test)]

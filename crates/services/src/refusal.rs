@@ -93,7 +93,7 @@ pub enum Refusal {
     HoursNeverOpen => "the agent's calling hours never open: name at least one day",
         "El horario de llamadas del agente no abre nunca. Elige al menos un día.";
     /// It would be allowed in this many seconds, if time alone helps.
-    DialRefused(rule: DialRule, why: DialRefusal, _after: Option<u64>) => "the rule `{rule}` refuses the call: {why}",
+    DialRefused(rule: &'static str, why: DialRefusal, _after: Option<u64>) => "the rule `{rule}` refuses the call: {why}",
         "La regla «{rule}» no permite la llamada: {why}";
     InFlight => "the first request with this Idempotency-Key is still being answered",
         "Este formulario ya se envió y todavía se está procesando. Espera un momento y revisa si ya se hizo.";

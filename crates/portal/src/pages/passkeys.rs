@@ -21,6 +21,7 @@ use crate::lang::Lang;
 use crate::page::Page;
 use crate::parts::form::{self, Input, Select};
 use crate::parts::list::{self, Table};
+use crate::parts::passkey::{ANSWER, button, failed};
 use crate::parts::words;
 use crate::signed_out::{CODE, Kept, insecure, page};
 use crate::trouble::{Answer, Result, Trouble};
@@ -31,9 +32,6 @@ const SECTION: Section = Section::Profile;
 
 /// The cookie that holds the token of a sign-in with a passkey.
 const COOKIE: &str = "offhook_passkey";
-
-/// The field of a passkey's answer, in place of a code.
-const ANSWER: &str = "passkey";
 
 /// The field of a new passkey.
 const NEW: &str = "credential";
@@ -69,18 +67,6 @@ pub(super) fn given<'a>(
     }
 }
 
-/// The button that asks for a passkey, for browsers that know them; its form gets the answer as a field.
-/// In place of the field `code`; without one, the browser also offers it where the address is typed.
-pub(crate) fn button(options: &str, code: Option<&str>, lang: Lang) -> Markup {
-    let by_itself = code.is_none().then_some("");
-    html! {
-        div hidden data-passkey={ (PATH) (options) } data-instead=[code] data-autofill=[by_itself] data-failed=(failed(lang)) {
-            input type="hidden" name=(ANSWER);
-            p { button type="button" { (lang.t("Use a passkey", "Usar una llave de acceso")) } }
-        }
-    }
-}
-
 /// The fields of a proof that a second factor needs: a code, or a passkey in its place.
 pub(super) fn proof(factors: &SecondFactors, code: &str, lang: Lang) -> Markup {
     let label = match factors.app {
@@ -91,13 +77,6 @@ pub(super) fn proof(factors: &SecondFactors, code: &str, lang: Lang) -> Markup {
         (Input::text(code, label).autocomplete("one-time-code").required())
         @if !factors.passkeys.is_empty() { (button(PROOF, Some(code), lang)) }
     }
-}
-
-const fn failed(lang: Lang) -> &'static str {
-    lang.t(
-        "Your browser gave no passkey. Try again.",
-        "Tu navegador no dio ninguna llave de acceso. Inténtalo de nuevo.",
-    )
 }
 
 pub(super) const fn not_accepted(lang: Lang) -> &'static str {

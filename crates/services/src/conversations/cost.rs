@@ -7,7 +7,8 @@ use offhook_storage::Conversation;
 
 use super::{Conversations, SoFar};
 use crate::Result;
-use crate::price::{PricePart, sum};
+use crate::catalog::PricePart;
+use crate::price::sum;
 
 /// A conversation's cost.
 #[derive(Debug, Clone)]

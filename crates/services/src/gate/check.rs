@@ -208,6 +208,6 @@ impl Blocked {
         let after = self
             .until
             .map(|until| u64::try_from(seconds(until)).unwrap_or(u64::MAX));
-        Refusal::DialRefused(self.rule, self.rule.into(), after)
+        Refusal::DialRefused(self.rule.as_str(), self.rule.into(), after)
     }
 }

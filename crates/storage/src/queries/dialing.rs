@@ -223,8 +223,8 @@ impl Store {
                 .await?;
             if let Some(event) = event.filter(|_| is_first) {
                 let (account, at) = (new.account_id, new.created_at);
-                suppressed.endpoints =
-                    events::emit(conn, account, Some(conversation), event, at).await?;
+                // Of no conversation: one has a single event of its end.
+                suppressed.endpoints = events::emit(conn, account, None, event, at).await?;
             }
             Ok(suppressed)
         })
