@@ -81,7 +81,10 @@ mod tests {
         for text in ["", "agents:read", "agents:read,calls:write,logs:read"] {
             assert_eq!(text.parse::<Scopes>().unwrap().to_string(), text);
         }
-        assert_eq!("all".parse::<Scopes>().unwrap().iter().count(), 17);
+        assert_eq!(
+            "all".parse::<Scopes>().unwrap().iter().count(),
+            Scope::ALL.len()
+        );
         assert!("calls:delete".parse::<Scopes>().is_err());
     }
 }

@@ -140,7 +140,7 @@ contract! {
             (Answer::text(200, "text/plain", "no"), failed("not usable: not JSON")),
             (Answer::json(200, &json!({"language": 7})), failed("not usable: `language`: must be a string")),
             (Answer::json(200, &json!({"agent_id": theirs["id"]})),
-                (ContextResult::Answered, "agent_id: no published agent of this account".to_owned())),
+                (ContextResult::Answered, "agent_id: an outgoing call keeps its agent".to_owned())),
         ] {
             desk.answers.lock().push(answer);
             let (said, (result, detail)) = called().await;

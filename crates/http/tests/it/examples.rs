@@ -223,6 +223,10 @@ impl Story {
                 };
                 target = target.replace(&format!("{{{}}}", text(&parameter["name"])), &value);
             }
+            if parameter["in"] == "query" && parameter["required"] == true {
+                let value = text(&parameter["example"]).replace('+', "%2B");
+                target = format!("{target}?{}={value}", text(&parameter["name"]));
+            }
         }
         let mut request = self
             .app

@@ -40,8 +40,8 @@ async fn versions_name_who_saved_and_who_published_them() {
     let key = world.key().await;
     let id = path.trim_start_matches("/agents/");
     let change = r#"{"config":{"first_message":"Good evening."}}"#;
-    let path = format!("/v1/agents/{id}");
-    let changed = world.api(&key, "PATCH", &path, change);
+    let agent = format!("/v1/agents/{id}");
+    let changed = world.api(&key, "PATCH", &agent, change);
     changed.await.assert(200);
     let versions = format!("{path}/versions");
     ana.sends(&format!("{versions}/1/publish"), &[], &path)
@@ -219,7 +219,7 @@ async fn a_refused_edit_names_its_field_and_keeps_what_was_typed() {
         "href=\"#field-system_prompt\">General, Instructions (system prompt): is required to publish",
         "href=\"#field-llm.temperature\">Model, Temperature: must be a number",
         "href=\"#field-llm.provider\">Model, Provider: is required to publish",
-        "href=\"#field-conversation.turns.endpointing_ms\">Conversation, End-of-turn pause, in ms: must be",
+        "href=\"#field-conversation.turns.endpointing_ms\">Conversation, End-of-turn pause: must be",
     ]);
     assert_eq!(at(&config(&world, &path).await, "version"), "1");
 }

@@ -225,7 +225,7 @@ async fn an_agent_books_in_the_calendar_that_an_admin_connected() {
         .shows(&["comes from a connected application"]);
     let other = r#"{"http":{"url":"https://example.com/"}}"#;
     let refused = world.api(&key, "PATCH", &path, other).await.assert(409);
-    refused.shows(&["only its <code>name</code> and <code>description</code> may be changed"]);
+    refused.shows(&["only its `name` and `description` may be changed"]);
 
     let day = "2030-06-04";
     let prompt = format!(

@@ -357,7 +357,7 @@ async fn billing_and_integrations_are_told_as_they_are() {
         ada.refused(
             "/billing/alert",
             &[("alert_credits", wrong)],
-            &["Write a whole number"],
+            &["Write whole numbers of credits"],
         )
         .await;
     }

@@ -19,6 +19,7 @@ pub(super) fn operations() -> Vec<Operation> {
         e164(),
     );
     phone["required"] = true.into();
+    phone["example"] = "+14155550123".into();
     operations! {
         GET path, getAgentSettings, Access::Scope(Scope::AgentsRead)
             => Answer::One("AgentSettings"), "Read an agent's settings";
