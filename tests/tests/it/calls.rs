@@ -62,11 +62,17 @@ both! {
             "conversation_id": id,
             "latency": {"turns": latency["turns"], "p50_ms": latency["p50_ms"], "p95_ms": latency["p95_ms"]},
             "simulated": true,
+            "opted_out": false,
+            "consent": null,
+            "compliance_rule": null,
         });
         assert_eq!(call, expected);
         // The list only has the item.
         if let Some(item) = expected.as_object_mut() {
-            for name in ["metadata", "failure_reason", "outcome", "conversation_id", "latency", "simulated"] {
+            for name in [
+                "metadata", "failure_reason", "outcome", "conversation_id", "latency", "simulated", "opted_out", "consent",
+                "compliance_rule",
+            ] {
                 item.shift_remove(name);
             }
         }

@@ -35,7 +35,6 @@ pub(super) const AGENT: &[&str] = &[
     "we open at nine in the morning",
     PARTING,
     "are you still there",
-    OPTED_OUT,
 ];
 
 pub(super) const GREETING: &str = "hello this is the harbour hotel";

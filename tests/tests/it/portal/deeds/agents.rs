@@ -12,9 +12,35 @@ deeds! {
     an_agent_is_edited_as_json: "/portal/agents/{id}/json";
     a_widget_is_turned_on_for_a_page: "/portal/agents/{id}/widget";
     what_is_extracted_is_set_by_a_schema: "/portal/agents/{id}/analysis";
+    what_an_agent_knows_before_a_call_is_set:
+        "/portal/agents/{id}/settings", "/portal/agents/{id}/settings/secret";
 }
 
 both! {
+    async fn what_an_agent_knows_before_a_call_is_set(database: Database) {
+        let Some((stage, person)) = Stage::seen(database).await else { return };
+        let agent = stage.account.agent().await;
+        let browser = stage.owner(person).await;
+        browser.open(&format!("/portal/agents/{agent}/settings")).await;
+        browser.choose(("Time zone", "Zona horaria"), "America/Tijuana").await;
+        let memory = ("Earlier conversations to remember", "Conversaciones anteriores que recuerda");
+        browser.fill(memory, "2").await;
+        browser.fill("URL", "https://desk.example/context").await;
+        browser.click(("Save", "Guardar")).await;
+        browser.sees(("Store it where your server reads it.", "Guárdalo donde tu servidor lo lea.")).await;
+        browser.no_violations().await;
+        browser.click(("I've saved it", "Ya lo guardé")).await;
+        browser.sees(("Context URL", "URL de contexto")).await;
+        browser.no_violations().await;
+        let settings = stage.account.read(&format!("/v1/agents/{agent}/settings")).await;
+        assert_eq!(
+            (&settings["time_zone"], &settings["caller_memory"]),
+            (&json!("America/Tijuana"), &json!(2)),
+            "{settings}"
+        );
+        assert_eq!(settings["context_url"]["url"], "https://desk.example/context", "{settings}");
+    }
+
     async fn an_agent_is_made_and_published(database: Database) {
         let Some((stage, person)) = Stage::seen(database).await else { return };
         let browser = stage.owner(person).await;
