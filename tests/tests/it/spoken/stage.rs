@@ -39,8 +39,6 @@ pub(super) const AGENT: &[&str] = &[
 
 pub(super) const GREETING: &str = "hello this is the harbour hotel";
 
-pub(super) const OPTED_OUT: &str = "you are on our list now and we will not call you again goodbye";
-
 pub(super) const PARTING: &str = "we wish you a good evening";
 
 pub(super) const REPLY: &str = "your appointment is on monday at ten";
