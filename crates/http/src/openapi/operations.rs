@@ -46,8 +46,8 @@ pub(super) enum Answer {
     /// A WAV file, or a part of one (206).
     Audio,
     Pdf,
-    /// A plain text download.
-    Text,
+    /// A CSV file.
+    Csv,
 }
 
 impl Operation {

@@ -31,7 +31,7 @@ pub(super) fn operations() -> Vec<Operation> {
         POST all, createSuppression, write
             => One("Suppressed"), "Suppress a number; or many, by a form with a CSV `file` of at most 20 MiB (columns `number`, `reason`, `until`), which is answered with their count"
             .body("CreateSuppression").form("ImportSuppressions").status(201);
-        GET "/v1/suppressions/export", exportSuppressions, read => Answer::Text, "The whole list as CSV";
+        GET "/v1/suppressions/export", exportSuppressions, read => Answer::Csv, "The whole list as CSV";
         GET one, getSuppression, read => One("Suppression"), "Read a suppressed number";
         DELETE one, deleteSuppression, write => One("Deleted"), "Take a number off the list";
         GET rules, getDialingRules, read => One("DialingRules"), "Read the account's dialing rules";
