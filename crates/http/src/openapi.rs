@@ -215,7 +215,7 @@ fn success(operation: &Operation, examples: &Examples) -> Value {
     if ["placeCall", "createBatch", "retryBatch"].contains(&operation.id) {
         names.extend(["Location", "Idempotent-Replayed"]);
     }
-    if matches!(operation.answer, Answer::Csv) {
+    if matches!(operation.answer, Answer::Text | Answer::Csv) {
         names.push("Content-Disposition");
     }
     let binary = || json!({"type": "string", "format": "binary"});
@@ -223,6 +223,7 @@ fn success(operation: &Operation, examples: &Examples) -> Value {
         Answer::One(shape) => ("application/json", reference(shape)),
         Answer::List(item) => ("application/json", schemas::list(item)),
         Answer::Pdf => ("application/pdf", binary()),
+        Answer::Text => ("text/plain", schemas::string()),
         Answer::Csv => ("text/csv", schemas::string()),
         Answer::Events => ("text/event-stream", schemas::string()),
         Answer::Audio => ("audio/wav", binary()),

@@ -74,7 +74,7 @@ impl Examples {
                 let items: Vec<_> = self.shape(item).into_iter().collect();
                 json!({"data": items, "has_more": false, "next_cursor": null})
             }
-            Answer::Events | Answer::Csv => return own.cloned(),
+            Answer::Events | Answer::Text | Answer::Csv => return own.cloned(),
             Answer::Audio | Answer::Pdf => return None,
         };
         if let (Value::Object(answer), Some(Value::Object(own))) = (&mut answer, own) {

@@ -46,7 +46,9 @@ pub(super) enum Answer {
     /// A WAV file, or a part of one (206).
     Audio,
     Pdf,
-    /// A CSV file.
+    /// A plain text download.
+    Text,
+    /// A CSV download.
     Csv,
 }
 
