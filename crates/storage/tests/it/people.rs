@@ -234,8 +234,9 @@ contract! {
         let shop = Shop::new(&store).await;
         let ana = join(&shop, "a@x.mx", MemberRole::Owner).await;
         set_password(&shop, &ana, 1, T0).await;
+        // Ids of one instant are in no order, and the list is in the order of the ids.
         let passkey = |of: u8| Passkey {
-            id: mint(T0),
+            id: mint(after(u64::from(of))),
             email: ana.email.clone(),
             credential_id: vec![of; 16],
             user_handle: vec![9; 16],
