@@ -117,7 +117,7 @@ async fn hold_fallibly(
         },
     };
     let persona = Arc::new(persona);
-    let tools = WithOptOut::of(runner, call, tools);
+    let tools = WithOptOut::of(runner, call, &config, tools);
     let session = Session {
         carrier: if call.is_inbound() {
             carrier

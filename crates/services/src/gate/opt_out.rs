@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::{AccountId, ConversationId, E164, SuppressionSource};
+use offhook_domain::{AccountId, AgentConfig, ConversationId, E164, SuppressionSource};
 use offhook_engine::ports::{ToolCall, ToolDefinition, ToolOutcome, Tools};
 use offhook_storage::{Conversation, StoreError, Suppression, mint};
 use tokio::time::timeout;
@@ -16,6 +16,9 @@ use crate::{Runner, events};
 /// The built-in tool. A tool of the account's with this name takes its place.
 const NAME: &str = "opt_out";
 
+/// The providers of models that an installation or an account runs itself.
+const OWN_SERVERS: [&str; 2] = ["local", "custom"];
+
 /// How long the agent waits until the opt-out is written.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(8);
 
@@ -26,6 +29,8 @@ pub(crate) struct WithOptOut {
     account: AccountId,
     call: ConversationId,
     number: E164,
+    /// Whether the model is told of the tool.
+    is_offered: bool,
 }
 
 impl WithOptOut {
@@ -33,18 +38,24 @@ impl WithOptOut {
     pub(crate) fn of(
         runner: &Arc<Runner>,
         call: &Conversation,
+        config: &AgentConfig,
         tools: Arc<dyn Tools>,
     ) -> Arc<dyn Tools> {
-        match &call.customer_phone {
-            Some(number) if !call.is_of_a_page() => Arc::new(Self {
-                tools,
-                runner: runner.clone(),
-                account: call.account_id,
-                call: call.id,
-                number: number.clone(),
-            }),
-            _ => tools,
-        }
+        let Some(number) = call.customer_phone.clone().filter(|_| !call.is_of_a_page()) else {
+            return tools;
+        };
+        // Somebody's own model server may refuse requests with tools, and this agent has sent it none.
+        let fallback = config.llm.fallback.iter().map(|model| &model.provider);
+        let mut providers = fallback.chain(&config.llm.provider);
+        let knows_tools = providers.all(|provider| !OWN_SERVERS.contains(&provider.as_str()));
+        Arc::new(Self {
+            is_offered: knows_tools || !tools.definitions().is_empty(),
+            tools,
+            runner: runner.clone(),
+            account: call.account_id,
+            call: call.id,
+            number,
+        })
     }
 
     /// Writes the opt-out, once and for all, and hangs up calls to the number that are being dialed.
@@ -79,7 +90,7 @@ impl WithOptOut {
 impl Tools for WithOptOut {
     fn definitions(&self) -> Arc<[ToolDefinition]> {
         let own = self.tools.definitions();
-        if own.iter().any(|tool| &*tool.name == NAME) {
+        if !self.is_offered || own.iter().any(|tool| &*tool.name == NAME) {
             return own;
         }
         let opt_out = ToolDefinition {
