@@ -112,7 +112,7 @@ impl Gate {
                 rule: blocked.map(|blocked| blocked.rule),
                 refusal: blocked.map(|blocked| blocked.refusal(at)),
                 allowed_at: blocked.map_or(Some(at), |blocked| blocked.until),
-                time_zones: zones_of(&to).collect(),
+                time_zones: zones_of(&to).map_or_else(Vec::new, |zones| zones.split(',').collect()),
                 to,
             }
         };

@@ -5,6 +5,7 @@ mod list;
 mod opt_out;
 mod zones;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::civil::Date;
@@ -12,6 +13,7 @@ use jiff::tz::TimeZone;
 use offhook_domain::config::CallingHours;
 use offhook_domain::{Credits, DialRule, DialWindow, DialingRules, E164, Timestamp};
 use offhook_storage::{Candidate, DialFacts, Dialing, StoreError};
+use parking_lot::Mutex;
 
 use crate::Result;
 use crate::calls::{Daily, Hours, opening};
@@ -37,7 +39,12 @@ pub(crate) struct Rules {
 struct Window {
     of: DialWindow,
     holidays: Vec<Date>,
+    /// What was found of zones at a time: many numbers share them. Their text is known by its place.
+    known: Mutex<HashMap<(usize, Timestamp), Closed>>,
 }
+
+/// Whether hours are closed, and then until when, if they open again.
+type Closed = Option<Option<Timestamp>>;
 
 /// A dial to judge.
 pub(crate) struct Dial<'a> {
@@ -75,6 +82,7 @@ impl Rules {
                 .filter_map(|day| day.parse().ok())
                 .collect(),
             of,
+            known: Mutex::default(),
         });
         Ok(Self { dialing, window })
     }
@@ -131,12 +139,10 @@ impl Rules {
             return blocked(DialRule::Consent, None);
         }
         if let Some(window) = &self.window {
-            let mut zones = zones_of(dial.to).peekable();
-            if zones.peek().is_none() {
+            let Some(zones) = zones_of(dial.to) else {
                 return blocked(DialRule::TimeZone, None);
-            }
-            let hours = zones.map(|zone| window.in_zone(zone, at));
-            if let Some(until) = closed(hours, at) {
+            };
+            if let Some(until) = window.closed(zones, at) {
                 return blocked(DialRule::Window, until);
             }
         }
@@ -181,6 +187,24 @@ impl Rules {
 }
 
 impl Window {
+    /// Whether it is closed in any of these zones, and then until all of them are open.
+    fn closed(&self, zones: &'static str, at: Timestamp) -> Closed {
+        let closed = |at| closed(zones.split(',').map(|zone| self.in_zone(zone, at)), at);
+        let find = || {
+            let mut until = closed(at)?;
+            for _ in 0..LOOKS_AHEAD {
+                let Some(next) = until else { break };
+                match closed(next) {
+                    None => return Some(Some(next)),
+                    Some(later) => until = later.filter(|later| *later > next),
+                }
+            }
+            Some(None)
+        };
+        let place = (zones.as_ptr().addr(), at);
+        *self.known.lock().entry(place).or_insert_with(find)
+    }
+
     fn in_zone(&self, zone: &str, at: Timestamp) -> Hours {
         let daily = Daily {
             days: &self.of.days,
@@ -193,8 +217,8 @@ impl Window {
 }
 
 /// Whether any of these hours is closed `at` a time: then until when the last of them is, if each opens again.
-fn closed(hours: impl Iterator<Item = Hours>, at: Timestamp) -> Option<Option<Timestamp>> {
-    let mut closed: Option<Option<Timestamp>> = None;
+fn closed(hours: impl Iterator<Item = Hours>, at: Timestamp) -> Closed {
+    let mut closed: Closed = None;
     for hours in hours {
         let until = match hours {
             Hours::Open => continue,
