@@ -76,6 +76,32 @@ body! {
 }
 
 body! {
+    /// When a call may be dialed, besides its account's rules.
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+    pub CallWindow {
+        window: Option<DialWindow>, Optional(Nested::of()), "When it may be dialed.";
+        time_zone: Option<String>, Optional(Text(1..=64)), "The customer's time zone, in which every window counts, in place of the number's.";
+    }
+}
+
+impl CallWindow {
+    /// Reads what [`CallWindow::to_stored`] wrote.
+    ///
+    /// # Errors
+    /// The first member that cannot be read.
+    pub fn from_stored(text: &str) -> Result<Self> {
+        stored(text)
+    }
+
+    /// The text that is stored, if anything is limited.
+    #[must_use]
+    pub fn to_stored(&self) -> Option<String> {
+        let is_limited = *self != Self::default();
+        is_limited.then(|| serde_json::to_string(self).unwrap_or_default())
+    }
+}
+
+body! {
     /// An account's rules of whom it calls. What is not set refuses nothing.
     #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
     pub DialingRules {
@@ -90,6 +116,14 @@ body! {
 }
 
 impl DialingRules {
+    /// Whether it matters when a number was called before.
+    #[must_use]
+    pub const fn counts_attempts(&self) -> bool {
+        self.attempts_per_day.is_some()
+            || self.attempts_per_week.is_some()
+            || self.minimum_pause_minutes.is_some()
+    }
+
     /// Whether nothing is refused.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -128,7 +162,7 @@ impl Consent {
     }
 }
 
-fn stored<T: body::Body<Context = ()>>(text: &str) -> Result<T> {
+pub(crate) fn stored<T: body::Body<Context = ()>>(text: &str) -> Result<T> {
     let json = Json::parse(text.as_bytes()).unwrap_or(Json::Null);
     T::of(&json, &())
 }

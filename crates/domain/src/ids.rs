@@ -91,6 +91,10 @@ ids! {
     AgentId;
     /// One attempt of a webhook delivery (`X-Service-Delivery`).
     AttemptId;
+    /// A campaign.
+    CampaignId;
+    /// A recipient of a campaign.
+    CampaignRecipientId;
     /// The fencing token of a claim: every step of the claimed work carries it.
     ClaimId;
     /// A conversation on any channel; a call's handle contains it.

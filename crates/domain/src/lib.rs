@@ -6,6 +6,8 @@ mod analysis;
 mod batch;
 mod billing;
 mod call;
+mod campaign;
+mod campaign_settings;
 mod changes;
 mod credential;
 mod dialing;
@@ -41,20 +43,22 @@ pub use call::{
     CallHandle, CallOutcome, CallState, Channel, ContextResult, ConversationStatus, FailureReason,
     Outcome, TerminationReason, TurnRole,
 };
+pub use campaign::{CampaignPause, CampaignRecipientStatus, CampaignStatus};
+pub use campaign_settings::{CampaignSettings, CircuitBreaker, Retry, RetryRules};
 pub use changes::{Changes, FieldChange};
 pub use config::{AgentConfig, ConfigWrite};
 pub use credential::CredentialProvider;
-pub use dialing::{Consent, DialRule, DialWindow, DialingRules, SuppressionSource};
+pub use dialing::{CallWindow, Consent, DialRule, DialWindow, DialingRules, SuppressionSource};
 pub use document::{DocumentFault, DocumentSource, DocumentStatus, MAX_DOCUMENT_BYTES, Unfetched};
 pub use e164::{E164, E164Error};
 pub use email::{EmailAddress, EmailAddressError};
 pub use ids::LogEntryId;
 pub use ids::ResourceId;
 pub use ids::{
-    AccountId, AgentId, AttemptId, BatchId, ClaimId, ConversationId, CredentialId, DeliveryId,
-    DocumentId, EndpointId, EventId, FolderId, IdError, InvitationId, InvoiceId, KeyId, LedgerId,
-    MemberId, NodeId, NoteId, PhoneNumberId, RecipientId, RequestId, SavedViewId, SuppressionId,
-    ToolId, WhatsAppMessageId, WhatsAppThreadId,
+    AccountId, AgentId, AttemptId, BatchId, CampaignId, CampaignRecipientId, ClaimId,
+    ConversationId, CredentialId, DeliveryId, DocumentId, EndpointId, EventId, FolderId, IdError,
+    InvitationId, InvoiceId, KeyId, LedgerId, MemberId, NodeId, NoteId, PhoneNumberId, RecipientId,
+    RequestId, SavedViewId, SuppressionId, ToolId, WhatsAppMessageId, WhatsAppThreadId,
 };
 pub use integration::{IntegrationCategory, IntegrationFault, IntegrationStatus};
 pub use json::{FieldError, Fields, Json, JsonError};

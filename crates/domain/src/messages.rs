@@ -225,7 +225,11 @@ macro_rules! words {
     )+};
 }
 
-words!(crate::AgentStatus, crate::BatchStatus);
+words!(
+    crate::AgentStatus,
+    crate::BatchStatus,
+    crate::CampaignStatus
+);
 
 /// Messages with `; ` between them.
 #[derive(Debug, Clone, PartialEq, Eq)]

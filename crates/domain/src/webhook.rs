@@ -17,6 +17,10 @@ vocabulary! {
         BillingThreshold => "billing.threshold",
         /// A customer asked not to be called again.
         ContactOptedOut => "contact.opted_out",
+        /// Every recipient of a campaign has been called.
+        CampaignCompleted => "campaign.completed",
+        /// A campaign starts no more calls until it resumes.
+        CampaignPaused => "campaign.paused",
     }
 }
 

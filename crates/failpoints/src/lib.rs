@@ -112,6 +112,7 @@ pub const WORKERS: &[&str] = &[
     "agents",
     "analyses",
     "batches",
+    "campaigns",
     "clock",
     "dialer",
     "dispatcher",

@@ -7,6 +7,7 @@ pub(crate) mod analyses;
 pub(crate) mod batches;
 pub(crate) mod billing;
 pub(crate) mod calls;
+pub(crate) mod campaigns;
 pub(crate) mod conversations;
 pub(crate) mod docs;
 pub(crate) mod gate;

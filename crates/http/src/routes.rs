@@ -6,9 +6,9 @@ use actix_web::web::{self, ServiceConfig};
 use crate::callbacks;
 use crate::endpoint::Endpoint;
 use crate::endpoints::{
-    account, agent_settings, agents, analyses, batches, billing, calls, conversations, docs, gate,
-    integrations, knowledge, logs, models, numbers, process, team, tools, versions, voices,
-    webhooks, widget_door, widget_files, widget_sessions, widgets,
+    account, agent_settings, agents, analyses, batches, billing, calls, campaigns, conversations,
+    docs, gate, integrations, knowledge, logs, models, numbers, process, team, tools, versions,
+    voices, webhooks, widget_door, widget_files, widget_sessions, widgets,
 };
 use crate::error::ApiError;
 
@@ -30,6 +30,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         knowledge::routes(),
         numbers::routes(),
         batches::routes(),
+        campaigns::routes(),
         logs::routes(),
         voices::routes(),
         webhooks::routes(),

@@ -13,7 +13,7 @@ use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::{Stream, StreamExt, stream};
 use offhook_domain::ConversationId;
-use offhook_services::store::{Moment, StoreError};
+use offhook_services::store::{Campaign, Moment, StoreError};
 use offhook_services::{Caller, Followed};
 use serde::Serialize;
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::reply::Reply;
 use crate::request::ask::{bearer_token, key_of};
 use crate::request::body::FromBody;
+use crate::wire::campaign::CampaignView;
 use crate::wire::conversation::{StateBody, TurnEvent};
 use crate::{ApiError, Code, HttpState};
 use slots::{MAX_STREAMS_PER_KEY, Slot};
@@ -96,6 +97,21 @@ pub(crate) async fn of_account<
         Ok((Bytes::from(format!(": open\nid: {begins}\n\n")), rows))
     };
     open(state, caller, resume, opening, format).await
+}
+
+/// Answers with the states of a campaign, each of which is the whole.
+pub(crate) async fn of_campaign(
+    state: &HttpState,
+    caller: &Caller,
+    resume: &Resume,
+    followed: impl Stream<Item = Result<Campaign, StoreError>> + Send + 'static,
+) -> Reply {
+    let opening = async { Ok((Bytes::from_static(b": open\n\n"), followed)) };
+    open(state, caller, resume, opening, |campaign| {
+        let data = serde_json::to_string(&CampaignView(campaign)).ok()?;
+        Some(Bytes::from(format!("event: campaign\ndata: {data}\n\n")))
+    })
+    .await
 }
 
 /// Answers with a stream of events, once it has a place among those of the key.

@@ -6,6 +6,7 @@ pub(crate) mod agent_settings;
 pub(crate) mod analysis;
 pub(crate) mod batch;
 pub(crate) mod billing;
+pub(crate) mod campaign;
 pub(crate) mod conversation;
 pub(crate) mod gate;
 pub(crate) mod integration;

@@ -22,12 +22,12 @@ use crate::recordings::Recordings;
 use crate::redis_membership::RedisMembership;
 use crate::uploads::Uploads;
 use crate::{
-    Accounts, Agents, Analyses, Batches, Billing, CallSettings, Calls, Catalog, CatalogError,
-    Chats, Context, Conversations, Credentials, DocumentWorker, Gate, Health, Inbound,
-    Integrations, Keys, Knowledge, Legacy, Live, Network, Numbers, Overview, People, PlanChanges,
-    Providers, RecordingKeeper, RequestLogs, Restored, Retention, Runner, Seller, Talks, Team,
-    ToolShelf, Trials, UploadCollector, Voices, Wakes, Webhooks, WhatsApp, Widgets, chats,
-    knowledge, legacy,
+    Accounts, Agents, Analyses, Batches, Billing, CallSettings, Calls, Campaigns, Catalog,
+    CatalogError, Chats, Context, Conversations, Credentials, DocumentWorker, Gate, Health,
+    Inbound, Integrations, Keys, Knowledge, Legacy, Live, Network, Numbers, Overview, People,
+    PlanChanges, Providers, RecordingKeeper, RequestLogs, Restored, Retention, Runner, Seller,
+    Talks, Team, ToolShelf, Trials, UploadCollector, Voices, Wakes, Webhooks, WhatsApp, Widgets,
+    chats, knowledge, legacy,
 };
 
 /// What the use cases need.
@@ -110,6 +110,8 @@ use_cases! {
     /// Whom an account calls.
     gate: Gate = Gate { ctx: ctx.clone(), live: live.clone(), providers: providers.clone() },
     batches: Batches = Batches(ctx.clone(), providers.clone()),
+    /// Calls of engine agents to many recipients.
+    campaigns: Campaigns = Campaigns(ctx.clone(), providers.clone()),
     /// Text conversations.
     chats: Chats = Chats(runner.clone()),
     /// Spoken conversations from web pages.

@@ -28,7 +28,7 @@ pub use read::BatchBody;
 use read::Request;
 pub use recipients::RECIPIENTS_AT_MOST;
 use recipients::Row;
-pub(crate) use scheduler::keep_calling;
+pub(crate) use scheduler::{keep_calling, share};
 
 /// The operations that Idempotency-Keys belong to.
 const CREATE: &str = "POST /v1/batch-calls";

@@ -20,6 +20,8 @@ pub struct Wakes {
     pub endpoint_changes: Arc<AtomicU64>,
     /// A batch is due.
     pub batches: Arc<Notify>,
+    /// A campaign is due.
+    pub campaigns: Arc<Notify>,
     /// A document waits to be read, or one was deleted.
     pub document_worker: Arc<Notify>,
     /// A document waits to be embedded.

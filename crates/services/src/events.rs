@@ -1,10 +1,11 @@
 //! The bodies of events, fixed when they are written.
 
 use offhook_domain::{
-    AccountId, CallHandle, CallOutcome, ConversationId, Credits, E164, EventId, EventType,
-    FailureReason, TerminationReason, ThresholdKind, Timestamp,
+    AccountId, AgentId, CallHandle, CallOutcome, CampaignId, CampaignPause, CampaignStatus,
+    ConversationId, Credits, E164, EventId, EventType, FailureReason, TerminationReason,
+    ThresholdKind, Timestamp,
 };
-use offhook_storage::{Conversation, NewEvent, PassedThreshold, mint};
+use offhook_storage::{Campaign, Conversation, NewEvent, PassedThreshold, mint};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -58,6 +59,21 @@ struct Threshold<'a> {
 struct OptedOut<'a> {
     number: &'a str,
     conversation_id: ConversationId,
+}
+
+#[derive(Serialize)]
+struct OfCampaign<'a> {
+    campaign_id: CampaignId,
+    name: &'a str,
+    status: CampaignStatus,
+    paused_reason: Option<CampaignPause>,
+    total: i32,
+    pending: i32,
+    dialing: i32,
+    reached: i32,
+    unreached: i32,
+    blocked: i32,
+    credits: Credits,
 }
 
 fn event<D: Serialize>(kind: EventType, at: Timestamp, data: D) -> NewEvent {
@@ -137,6 +153,32 @@ pub(crate) fn threshold(passed: &PassedThreshold, at: Timestamp) -> NewEvent {
 /// `contact.opted_out`.
 pub(crate) fn opted_out(conversation: ConversationId, number: &E164, at: Timestamp) -> NewEvent {
     opted_out_with(mint(at), conversation, number.as_str(), at)
+}
+
+/// `campaign.completed` or `campaign.paused`.
+pub(crate) fn of_campaign(campaign: &Campaign, at: Timestamp) -> NewEvent {
+    of_campaign_with(mint(at), campaign, at)
+}
+
+fn of_campaign_with(id: EventId, campaign: &Campaign, at: Timestamp) -> NewEvent {
+    let kind = match campaign.status {
+        CampaignStatus::Completed => EventType::CampaignCompleted,
+        _ => EventType::CampaignPaused,
+    };
+    let data = OfCampaign {
+        campaign_id: campaign.id,
+        name: &campaign.name,
+        status: campaign.status,
+        paused_reason: campaign.paused_reason,
+        total: campaign.total,
+        pending: campaign.pending,
+        dialing: campaign.dialing,
+        reached: campaign.reached,
+        unreached: campaign.unreached,
+        blocked: campaign.blocked,
+        credits: campaign.credits,
+    };
+    event_with(id, kind, at, data)
 }
 
 fn opted_out_with(
@@ -223,5 +265,36 @@ fn test_with(id: EventId, kind: EventType, at: Timestamp) -> NewEvent {
         EventType::ContactOptedOut => {
             opted_out_with(id, ConversationId::mint(at, [0; 10]), "+15005550100", at)
         }
+        EventType::CampaignCompleted => {
+            let campaign = example_campaign(CampaignStatus::Completed, at);
+            of_campaign_with(id, &campaign, at)
+        }
+        EventType::CampaignPaused => {
+            let campaign = Campaign {
+                paused_reason: Some(CampaignPause::NoCredits),
+                pending: 40,
+                reached: 51,
+                unreached: 9,
+                credits: 7_180,
+                ..example_campaign(CampaignStatus::Paused, at)
+            };
+            of_campaign_with(id, &campaign, at)
+        }
+    }
+}
+
+fn example_campaign(status: CampaignStatus, at: Timestamp) -> Campaign {
+    Campaign {
+        status,
+        total: 100,
+        reached: 83,
+        unreached: 17,
+        credits: 11_640,
+        ..Campaign::draft(
+            (AccountId::mint(at, [0; 10]), CampaignId::mint(at, [0; 10])),
+            "Reminders",
+            AgentId::mint(at, [0; 10]),
+            at,
+        )
     }
 }

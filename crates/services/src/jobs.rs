@@ -14,7 +14,8 @@ use crate::analyses::keep_analysing;
 use crate::dialer::{self, Dialer};
 use crate::{
     Agents, Knowledge, RecordingKeeper, Renewals, RequestLogs, Retention, Runner, Services,
-    UploadCollector, Voices, batches, chats, clock, legacy, maintenance, signals, whatsapp,
+    UploadCollector, Voices, batches, campaigns, chats, clock, legacy, maintenance, signals,
+    whatsapp,
 };
 
 /// When the graceful stop ends a job, in this order.
@@ -71,6 +72,7 @@ impl Services {
         let providers = self.runner.providers.clone();
         let (membership, keys) = (self.membership.clone(), self.keys().clone());
         let (agents, batches) = (self.agents().clone(), self.batches().clone());
+        let campaigns = self.campaigns().clone();
         let (keeper, collector) = (self.recording_keeper(), self.upload_collector());
         let whatsapp = (runner(), self.whatsapp().clone());
         let mut jobs = Jobs::new(runner());
@@ -81,6 +83,7 @@ impl Services {
         jobs.start("silent_chats", Claims, runner(), chats::end_the_silent);
         jobs.start("whatsapp", Claims, whatsapp, whatsapp::keep_answering);
         jobs.start("batches", Claims, batches, batches::keep_calling);
+        jobs.start("campaigns", Claims, campaigns, campaigns::keep_calling);
         jobs.start("clock", Calls, ctx(), clock::keep);
         jobs.start("leases", Calls, (runner(), membership), dialer::keep_leases);
         jobs.start("hangups", Calls, runner(), dialer::obey_hangups);

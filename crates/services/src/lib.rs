@@ -6,8 +6,10 @@ mod analyses;
 mod assembly;
 mod batches;
 mod billing;
+mod built_in;
 mod caller;
 mod calls;
+mod campaigns;
 mod casefold;
 mod catalog;
 mod chats;
@@ -78,6 +80,7 @@ pub mod bodies {
     pub use crate::agents::{CreateAgent, PublishAgent, SetAgentSettings, UpdateAgent};
     pub use crate::analyses::SetAnalysisSchema;
     pub use crate::calls::CallRequest;
+    pub use crate::campaigns::{CampaignRecipientRequest, CampaignRequest};
     pub use crate::gate::{DialCheckRequest, SuppressionRequest};
     pub use crate::knowledge::{
         CreateDocument, CreateFolder, SearchKnowledge, UpdateDocument, UpdateFolder,
@@ -98,6 +101,9 @@ pub use batches::{BatchBody, Batches, PrintBatch, RECIPIENTS_AT_MOST};
 pub use billing::{Billing, MonthSoFar, Seller, USAGE_DAYS};
 pub use caller::Caller;
 pub use calls::{CallSettings, Calls, Looks, PlaceCall};
+pub use campaigns::{
+    AddedRecipients, CAMPAIGN_ROWS_AT_MOST, CampaignEstimate, Campaigns, RecipientsUpload,
+};
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice, PricePart, price, priced};
 pub use chats::{Answering, ChatEvent, ChatReply, ChatTranscript, Chats, OpenedChat, WidgetDoor};
 pub use clock::{SharedClock, SystemClock};

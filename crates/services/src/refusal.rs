@@ -2,7 +2,8 @@
 
 use offhook_domain::ports::VoiceLibraryError;
 use offhook_domain::{
-    AccountId, AgentStatus, BatchStatus, CredentialProvider, DialRule, FieldError, messages,
+    AccountId, AgentStatus, BatchStatus, CampaignStatus, CredentialProvider, DialRule, FieldError,
+    messages,
 };
 use offhook_engine::legacy::LegacyError;
 
@@ -149,6 +150,24 @@ pub enum Refusal {
         "Ninguna llamada del lote falló: no hay nada que reintentar.";
     BatchUnderWay(status: BatchStatus) => "the batch is `{status}`: only an ended one can be tried again",
         "El lote está en estado «{status}». Solo uno que terminó se puede reintentar.";
+
+    // Campaigns.
+    CampaignOfLegacyAgent =>
+        "`agent_id`: campaigns are called by engine agents; a legacy agent calls by POST /v1/batch-calls",
+        "Las campañas las llaman los agentes de Offhook; un agente de ElevenLabs llama por lote.";
+    CampaignEmpty => "the campaign has no recipients: add some first", "La campaña no tiene destinatarios. Primero agrega algunos.";
+    CampaignStarted(now: CampaignStatus) => "a campaign that is `{now}` cannot be started: only a `draft` can",
+        "Una campaña en estado «{now}» no se puede iniciar: solo un borrador.";
+    CampaignNotPausable(now: CampaignStatus) => "a campaign that is `{now}` cannot be paused: only a `running` one can",
+        "Una campaña en estado «{now}» no se puede pausar: solo una que está llamando.";
+    CampaignNotResumable(now: CampaignStatus) => "a campaign that is `{now}` cannot be resumed: only a `paused` one can",
+        "Una campaña en estado «{now}» no se puede reanudar: solo una en pausa.";
+    CampaignNotCancellable(now: CampaignStatus) => "a campaign that is `{now}` cannot be cancelled",
+        "Una campaña en estado «{now}» no se puede cancelar.";
+    CampaignOver(now: CampaignStatus) => "the campaign is `{now}` and takes no more recipients: create another one",
+        "La campaña está en estado «{now}» y ya no acepta destinatarios. Crea otra.";
+    CampaignFull(most: i32) => "a campaign has at most {most} recipients: create another one",
+        "Una campaña tiene {most} destinatarios como máximo. Crea otra.";
 
     // Phone numbers.
     NumbersByOperator =>

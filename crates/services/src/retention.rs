@@ -134,6 +134,13 @@ impl Retention {
             let Some(before) = self.deletes_before(&account, noted).await? else {
                 continue;
             };
+            while store
+                .delete_campaigns(account.id, before, LOG_BATCH)
+                .await?
+                > 0
+            {
+                self.go_on(stop).await?;
+            }
             let mut after = None;
             loop {
                 let batch = self.delete_conversations(&account, before, after).await?;

@@ -117,6 +117,8 @@ pub(crate) struct Known {
     pub(crate) variables: Variables,
     /// The lines of the system prompt that the agent's author does not write.
     pub(crate) context: String,
+    /// By whose clocks the agent speaks.
+    pub(crate) zone: Zone,
 }
 
 impl Context {
@@ -172,6 +174,7 @@ impl Context {
                 .join("\n\n")
                 .trim_end()
                 .to_owned(),
+            zone,
         })
     }
 

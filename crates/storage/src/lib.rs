@@ -22,6 +22,7 @@ mod units;
 
 pub use error::StoreError;
 pub use postgres::Listener;
+pub use queries::campaign_rounds::CallOfRecipient;
 pub use queries::deliveries::{Recovered, Resent};
 pub use queries::idempotency::KeyOwner;
 pub use queries::ingestion::ClearedDocument;

@@ -335,6 +335,8 @@ pub(crate) mod conversations {
             blocked_by -> Nullable<sql::Word>,
             opted_out -> Bool,
             forgotten -> Bool,
+            campaign_id -> Nullable<sql::Uuid>,
+            dial_window -> Nullable<Text>,
         }
     }
 }
@@ -573,6 +575,55 @@ tables! {
         holder -> Nullable<sql::Uuid>,
         lease_expires_at -> Nullable<sql::Instant>,
         due_at -> sql::Instant,
+    }
+
+    campaigns (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        name -> Text,
+        agent_id -> sql::Uuid,
+        phone_number_id -> Nullable<sql::Uuid>,
+        key_id -> Nullable<sql::Uuid>,
+        status -> sql::Word,
+        paused_reason -> Nullable<sql::Word>,
+        settings -> Text,
+        total -> Integer,
+        pending -> Integer,
+        dialing -> Integer,
+        reached -> Integer,
+        unreached -> Integer,
+        blocked -> Integer,
+        outcomes -> Text,
+        seconds -> BigInt,
+        credits -> BigInt,
+        judged_calls -> Integer,
+        judged_failures -> Integer,
+        paced_at -> sql::Instant,
+        created_at -> sql::Instant,
+        started_at -> Nullable<sql::Instant>,
+        ended_at -> Nullable<sql::Instant>,
+        look_at -> sql::Instant,
+    }
+
+    campaign_recipients (id) {
+        id -> sql::Uuid,
+        campaign_id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        place -> Integer,
+        number -> sql::Word,
+        name -> Text,
+        variables -> sql::Json,
+        time_zone -> Nullable<Text>,
+        consent -> Nullable<Text>,
+        status -> sql::Word,
+        outcome -> Nullable<sql::Word>,
+        blocked_by -> Nullable<sql::Word>,
+        attempts -> Integer,
+        has_message -> Bool,
+        callback_at -> Nullable<sql::Instant>,
+        next_at -> sql::Instant,
+        conversation_id -> Nullable<sql::Uuid>,
+        updated_at -> sql::Instant,
     }
 
     batch_recipients (id) {

@@ -197,7 +197,7 @@ macro_rules! id_columns {
 }
 
 id_columns! {
-    AccountId AgentId AttemptId BatchId ClaimId ConversationId CredentialId DeliveryId DocumentId EndpointId EventId
+    AccountId AgentId AttemptId BatchId CampaignId CampaignRecipientId ClaimId ConversationId CredentialId DeliveryId DocumentId EndpointId EventId
     FolderId InvitationId InvoiceId KeyId LedgerId LogEntryId MemberId NodeId NoteId PhoneNumberId RecipientId RequestId
     ResourceId SavedViewId SuppressionId ToolId WhatsAppMessageId WhatsAppThreadId
 }
@@ -222,7 +222,7 @@ macro_rules! word_columns {
 }
 
 word_columns! {
-    AgentStatus AnalysisStatus AttemptOutcome BatchStatus CallState Channel ContextResult ConversationStatus CredentialProvider
+    AgentStatus AnalysisStatus AttemptOutcome BatchStatus CallState CampaignPause CampaignRecipientStatus CampaignStatus Channel ContextResult ConversationStatus CredentialProvider
     DeliveryState DialRule DocumentSource DocumentStatus E164 EmailAddress EndpointStatus EventType EventTypes FailureReason
     IntegrationStatus InvoiceStatus MemberRole NumberProvider Outcome PausedReason Plan RecipientStatus ResourceKind Runtime
     Scopes SentStatus SuppressionSource TerminationReason ThresholdKind TransactionType VoiceGender VoiceProvider VoiceSource

@@ -178,6 +178,7 @@ impl World {
             event: Some(event(EventType::CallInitiated, at)),
             simulated: false,
             consent: None,
+            campaign: None,
             idempotency: None,
         };
         let id = call.id;

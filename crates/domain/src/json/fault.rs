@@ -142,6 +142,8 @@ pub enum Fault {
         "`{provider}` no está configurado en este servicio (models.{provider}.base_url)";
     NoAgent => "no agent of this account has this id", "ningún agente de esta cuenta tiene este id";
     NoNumber => "no number of this account has this id", "ningún número de esta cuenta tiene este id";
+    NumberNotCarried => "engine agents cannot call from this number here: choose one that GET /v1/phone-numbers lists with this service's carrier",
+        "los agentes de Offhook no pueden llamar desde este número: elige otro";
     NoFolder => "the account has no such folder", "la cuenta no tiene esa carpeta";
     NoDocument => "the account has no such document", "la cuenta no tiene ese documento";
     NoTool => "the account has no such tool; GET /v1/agents/tools lists them", "la cuenta no tiene esa herramienta";
@@ -227,6 +229,11 @@ pub enum Fault {
     MoreBadRows { count: usize, rows: Listed<RowFault>, more: usize } => "{count} bad rows; {rows}; and {more} more",
         "{count} filas con errores; {rows}; y {more} más";
     RowNotUtf8 => "is not UTF-8", "no es UTF-8";
+    ZoneUnknown => "has no known time zone: give `time_zone`", "no tiene una zona horaria conocida: agrega `time_zone`";
+    WindowNeverOpens => "the campaign's window is never open in all of the number's time zones at once: give `time_zone`, or widen the window",
+        "el horario de la campaña nunca está abierto a la vez en todas las zonas horarias del número: agrega `time_zone` o amplía el horario";
+    RetryRule(most: i64) => "must be `never`, `next_window` or minutes from 1 to {most}",
+        "debe ser `never`, `next_window` o minutos, de 1 a {most}";
     Cells { count: usize, columns: usize } => "has {count} cells in place of {columns}", "tiene {count} celdas en lugar de {columns}";
 
     // Documents.

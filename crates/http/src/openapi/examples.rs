@@ -14,12 +14,13 @@ use serde_json::{Map, Value, json};
 use super::operations::{Answer, Operation};
 use crate::Code;
 
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     include_str!("examples/account.json"),
     include_str!("examples/agents.json"),
     include_str!("examples/batches.json"),
     include_str!("examples/billing.json"),
     include_str!("examples/calls.json"),
+    include_str!("examples/campaigns.json"),
     include_str!("examples/gate.json"),
     include_str!("examples/knowledge.json"),
     include_str!("examples/numbers.json"),

@@ -152,6 +152,7 @@ impl Operation {
         match before.and_then(|before| before.rsplit('/').next()) {
             Some("agents") => "agent",
             Some("batch-calls") => "batch",
+            Some("campaigns") => "campaign",
             Some("conversations") => "conversation",
             Some("deliveries") => "delivery",
             Some("documents") => "document",

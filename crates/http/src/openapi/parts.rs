@@ -7,6 +7,7 @@ mod analyses;
 mod batches;
 mod billing;
 mod calls;
+mod campaigns;
 mod conversations;
 mod gate;
 mod integrations;
@@ -38,6 +39,7 @@ pub(super) fn operations() -> Vec<Operation> {
         conversations::operations(),
         numbers::operations(),
         batches::operations(),
+        campaigns::operations(),
         logs::operations(),
         voices::operations(),
         knowledge::operations(),
@@ -64,6 +66,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         gate::schemas(),
         numbers::schemas(),
         batches::schemas(),
+        campaigns::schemas(),
         logs::schemas(),
         voices::schemas(),
         knowledge::schemas(),

@@ -154,5 +154,7 @@ pub(super) const fn event_name(kind: EventType) -> &'static str {
         EventType::CallFailed => "CallFailedEvent",
         EventType::BillingThreshold => "BillingThresholdEvent",
         EventType::ContactOptedOut => "ContactOptedOutEvent",
+        EventType::CampaignCompleted => "CampaignCompletedEvent",
+        EventType::CampaignPaused => "CampaignPausedEvent",
     }
 }

@@ -1,13 +1,14 @@
 //! Schemas of response members, by Rust type.
 
 use offhook_domain::{
-    AccountId, AgentId, AttemptId, BatchId, BatchStatus, CallHandle, ConversationId, DeliveryId,
-    DeliveryState, DocumentId, DocumentSource, DocumentStatus, E164, EmailAddress, EndpointId,
-    EndpointStatus, EventId, EventType, EventTypes, FailureReason, FolderId, IntegrationCategory,
-    IntegrationStatus, InvoiceId, InvoiceStatus, Json, KeyId, LedgerId, LogEntryId, MemberId,
-    MemberRole, NumberProvider, PausedReason, PhoneNumberId, Plan, Price, RecipientId,
-    RecipientStatus, RequestId, Scope, Scopes, SuppressionId, SuppressionSource, Timestamp,
-    TransactionType, VoiceGender, VoiceProvider, VoiceSource,
+    AccountId, AgentId, AttemptId, BatchId, BatchStatus, CallHandle, CampaignId, CampaignPause,
+    CampaignRecipientId, CampaignRecipientStatus, CampaignStatus, ConversationId, DeliveryId,
+    DeliveryState, DialRule, DocumentId, DocumentSource, DocumentStatus, E164, EmailAddress,
+    EndpointId, EndpointStatus, EventId, EventType, EventTypes, FailureReason, FolderId,
+    IntegrationCategory, IntegrationStatus, InvoiceId, InvoiceStatus, Json, KeyId, LedgerId,
+    LogEntryId, MemberId, MemberRole, NumberProvider, Outcome, PausedReason, PhoneNumberId, Plan,
+    Price, RecipientId, RecipientStatus, RequestId, Scope, Scopes, SuppressionId,
+    SuppressionSource, Timestamp, TransactionType, VoiceGender, VoiceProvider, VoiceSource,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -54,7 +55,7 @@ shapes! {
     words(&Plan::ALL) => Plan;
     uuid() => AccountId AgentId AttemptId BatchId ConversationId DeliveryId DocumentId EndpointId EventId FolderId;
     uuid() => InvoiceId KeyId LedgerId LogEntryId MemberId PhoneNumberId RecipientId RequestId
-        SuppressionId;
+        SuppressionId CampaignId CampaignRecipientId;
 }
 
 macro_rules! vocabularies {
@@ -64,8 +65,8 @@ macro_rules! vocabularies {
 }
 
 vocabularies! {
-    BatchStatus DeliveryState DocumentSource DocumentStatus EndpointStatus EventType FailureReason IntegrationCategory
-    IntegrationStatus InvoiceStatus MemberRole NumberProvider PausedReason RecipientStatus SuppressionSource TransactionType VoiceGender
+    BatchStatus CampaignPause CampaignRecipientStatus CampaignStatus DeliveryState DialRule DocumentSource DocumentStatus EndpointStatus EventType FailureReason IntegrationCategory
+    IntegrationStatus InvoiceStatus MemberRole NumberProvider Outcome PausedReason RecipientStatus SuppressionSource TransactionType VoiceGender
     VoiceProvider VoiceSource
 }
 

@@ -9,8 +9,8 @@ use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 use offhook_domain::{
-    AccountId, AgentId, BatchId, CallHandle, ConversationId, DeliveryId, DocumentId, EndpointId,
-    FolderId, InvoiceId, PhoneNumberId, ResourceKind, Scope, SuppressionId, ToolId,
+    AccountId, AgentId, BatchId, CallHandle, CampaignId, ConversationId, DeliveryId, DocumentId,
+    EndpointId, FolderId, InvoiceId, PhoneNumberId, ResourceKind, Scope, SuppressionId, ToolId,
 };
 use offhook_ratelimit::{Decision, Timed};
 use offhook_services::store::ApiKey;
@@ -95,7 +95,7 @@ macro_rules! path_ids {
     )*};
 }
 
-path_ids! { AgentId BatchId ConversationId DeliveryId DocumentId EndpointId FolderId InvoiceId PhoneNumberId
+path_ids! { AgentId BatchId CampaignId ConversationId DeliveryId DocumentId EndpointId FolderId InvoiceId PhoneNumberId
 SuppressionId ToolId }
 
 impl FromPath for CallHandle {

@@ -64,6 +64,31 @@ impl FromBody for JsonOrFile {
     }
 }
 
+/// A JSON body; or a CSV file as the body itself, or in a form with other fields.
+#[derive(Debug)]
+pub(crate) struct RowsOrFile {
+    pub(crate) fields: Json,
+    pub(crate) file: Option<Vec<u8>>,
+}
+
+impl FromBody for RowsOrFile {
+    async fn read(req: &HttpRequest, payload: Payload) -> Result<Self, ApiError> {
+        let headers = req.headers();
+        let bytes = bytes_up_to(req, payload, MAX_BYTES).await?;
+        let (fields, file) = if has_type(headers, "text/csv") {
+            (Json::Object(Vec::new()), Some(bytes))
+        } else if let Some(boundary) = boundary(headers) {
+            match form(bytes, boundary).await? {
+                BatchBody::Csv { fields, file } => (fields, Some(file)),
+                BatchBody::Json(json) => (json, None),
+            }
+        } else {
+            (parse(headers, &bytes)?, None)
+        };
+        Ok(Self { fields, file })
+    }
+}
+
 /// The body of a batch retry, which a client may send again under the same key. Every field is optional.
 #[derive(Debug)]
 pub(crate) struct Retry {

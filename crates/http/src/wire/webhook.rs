@@ -154,6 +154,12 @@ impl EventTypeBody {
                 EventType::ContactOptedOut => {
                     "A customer asked in a conversation not to be called again; once per conversation."
                 }
+                EventType::CampaignCompleted => {
+                    "Every recipient of a campaign has been called, or is never called by a rule."
+                }
+                EventType::CampaignPaused => {
+                    "A campaign starts no more calls: a customer paused it, it lacks something, or its calls fail."
+                }
             },
             example: RawValue::from_string(example).map_err(ApiError::internal)?,
         })

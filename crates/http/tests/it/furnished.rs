@@ -21,6 +21,7 @@ pub(crate) struct Furnished {
     pub(crate) document: String,
     pub(crate) number: String,
     pub(crate) batch: String,
+    pub(crate) campaign: String,
     pub(crate) webhook: String,
     pub(crate) delivery: String,
     pub(crate) invoice: String,
@@ -78,6 +79,8 @@ impl Furnished {
             "scheduled_at": "2030-01-01",
         });
         let batch = made("/v1/batch-calls", batch).await;
+        let campaign = json!({"name": "Summer", "agent_id": agent});
+        let campaign = made("/v1/campaigns", campaign).await;
         let webhook = made("/v1/webhooks", json!({"url": "https://example.com/"})).await;
         let delivery = made(&format!("/v1/webhooks/{webhook}/test"), json!({})).await;
         let suppression = made("/v1/suppressions", json!({"number": "+525500000000"})).await;
@@ -106,6 +109,7 @@ impl Furnished {
             document,
             number,
             batch,
+            campaign,
             webhook,
             delivery,
             suppression,
@@ -123,6 +127,7 @@ impl Furnished {
             ("/v1/conversations/", &self.conversation),
             ("/v1/phone-numbers/", &self.number),
             ("/v1/batch-calls/", &self.batch),
+            ("/v1/campaigns/", &self.campaign),
             ("/v1/knowledge/documents/", &self.document),
             ("/v1/knowledge/folders/", &self.folder),
             ("/v1/webhooks/deliveries/", &self.delivery),

@@ -12,6 +12,7 @@ mod batches;
 mod billing;
 mod bodies;
 mod calls;
+mod campaigns;
 mod chats;
 mod checks;
 mod client;

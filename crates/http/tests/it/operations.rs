@@ -94,6 +94,8 @@ impl Operation {
             "createBatch" => {
                 json!({"name": "Spring", "agent_id": NOBODY, "recipients": [{"to": "+15005550001"}]})
             }
+            "createCampaign" => json!({"name": "Summer", "agent_id": NOBODY}),
+            "addCampaignRecipients" => json!({"recipients": [{"to": "+15005550001"}]}),
             "createDocument" => json!({"name": "Pool", "text": "It opens at nine."}),
             "setAgentSettings" => json!({"time_zone": null}),
             "setWidget" => json!({"enabled": false}),

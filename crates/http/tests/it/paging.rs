@@ -46,6 +46,8 @@ fn life(operation: &Operation) -> Life {
         "listCalls" | "listConversations" => Life::Moves("conversations", "id"),
         "listPhoneNumbers" => Life::Moves("phone_numbers", "id"),
         "listBatches" => Life::Moves("batch_calls", "id"),
+        "listCampaigns" => Life::Moves("campaigns", "id"),
+        "listCampaignRecipients" => Life::Moves("campaign_recipients", "id"),
         "listLogs" => Life::Moves("request_logs", "id"),
         "listDocuments" => Life::Moves("knowledge_documents", "id"),
         "listFolders" => Life::Moves("knowledge_folders", "id"),
@@ -132,6 +134,15 @@ impl List {
                 let body =
                     json!({"name": name, "agent_id": things.legacy, "recipients": recipients});
                 post("/v1/batch-calls", body).await;
+            }
+            "listCampaigns" => {
+                let body = json!({"name": name, "agent_id": things.agent});
+                post("/v1/campaigns", body).await;
+            }
+            "listCampaignRecipients" => {
+                let recipients = json!([{"to": format!("+15005553{n:03}")}]);
+                let target = format!("/v1/campaigns/{}/recipients", things.campaign);
+                post(&target, json!({"recipients": recipients})).await;
             }
             "listLogs" => {
                 app.read("/v1/me").await;

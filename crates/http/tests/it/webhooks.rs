@@ -132,13 +132,15 @@ async fn the_event_catalog_is_a_list_with_examples() {
     let app = TestApp::start().await;
     let list = app.read("/v1/webhooks/events").await;
     let types: Vec<&Value> = list["data"].as_array().into_iter().flatten().collect();
-    assert_eq!(types.len(), 5);
+    assert_eq!(types.len(), 7);
     for (item, kind) in types.into_iter().zip([
         "call.initiated",
         "call.completed",
         "call.failed",
         "billing.threshold",
         "contact.opted_out",
+        "campaign.completed",
+        "campaign.paused",
     ]) {
         assert_eq!(members(item), "type description example");
         assert_eq!(item["type"], kind);

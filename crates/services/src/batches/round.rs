@@ -173,6 +173,7 @@ impl Round {
             event: None,
             simulated: self.is_simulated,
             consent: None,
+            campaign: None,
             idempotency: None,
         }
     }

@@ -71,7 +71,7 @@ async fn round(batches: &Batches, account: AccountId, id: BatchId) -> Result<()>
 
 /// How many of an account's calls batches may use. A tenth of the plan's live calls, at least one, stays free, so that
 /// single calls never wait for a batch. If the plan has one live call, batches may use it.
-fn share(live_calls: u32) -> i64 {
+pub(crate) fn share(live_calls: u32) -> i64 {
     let live = i64::from(live_calls);
     (live - (live / 10).max(1)).max(live.min(1))
 }

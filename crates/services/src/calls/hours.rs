@@ -42,6 +42,18 @@ pub(crate) fn opening(hours: &CallingHours, now: Timestamp) -> Hours {
 impl Daily<'_> {
     /// Whether they are open in this zone at `now`.
     pub(crate) fn in_zone(self, zone: &TimeZone, now: Timestamp) -> Hours {
+        self.judged(zone, now, true)
+    }
+
+    /// How long until they open in this zone, whether or not they are open.
+    pub(crate) fn until_next(self, zone: &TimeZone, now: Timestamp) -> Option<u64> {
+        match self.judged(zone, now, false) {
+            Hours::ClosedFor(seconds) => Some(seconds),
+            Hours::Open | Hours::Never => None,
+        }
+    }
+
+    fn judged(self, zone: &TimeZone, now: Timestamp, counts_open: bool) -> Hours {
         let Ok(now) = Moment::from_microsecond(now.micros()) else {
             return Hours::Never;
         };
@@ -66,7 +78,7 @@ impl Daily<'_> {
             else {
                 continue;
             };
-            if opens <= now && now < closes {
+            if counts_open && opens <= now && now < closes {
                 return Hours::Open;
             }
             if opens > now {

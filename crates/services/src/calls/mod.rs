@@ -22,8 +22,8 @@ use crate::signals::Signal;
 use crate::{Caller, Context, Live, Providers, Refusal, Result, UseCaseError};
 
 pub(crate) use hours::{Daily, Hours, opening};
-pub(crate) use place::metadata;
 pub use place::{CallRequest, PlaceCall};
+pub(crate) use place::{allowed, check_takes_calls, metadata};
 pub(crate) use place::{no_number, reference};
 pub(crate) use placed_by::PlacedBy;
 pub(crate) use reservation::RESERVED_SECONDS;

@@ -65,7 +65,9 @@ body! {
 }
 
 /// A number that may be called.
-fn allowed(prefixes: &[String]) -> impl Fn(&mut Fields<'_>, &str) -> Result<E164, FieldError> {
+pub(crate) fn allowed(
+    prefixes: &[String],
+) -> impl Fn(&mut Fields<'_>, &str) -> Result<E164, FieldError> {
     move |fields, name| {
         let to = Phone.read(fields, name)?;
         let is_allowed = |prefix: &String| to.as_str().starts_with(prefix.as_str());
@@ -193,6 +195,8 @@ impl Calls {
             reserve,
             hours: None,
             is_transfer: false,
+            window: None,
+            zone: None,
         };
         if let Err(refused) = self.ctx.check_dial(caller, dial).await {
             self.check_wallet(caller, reserve).await?;
@@ -227,6 +231,7 @@ impl Calls {
                 Runtime::Legacy => self.providers.legacy.is_simulated(),
             },
             consent: request.consent.as_ref().map(Consent::to_stored),
+            campaign: None,
             idempotency: None,
             to: request.to,
         };
@@ -346,7 +351,7 @@ fn accepted(handle: CallHandle, request: &CallRequest, at: Timestamp) -> PlacedR
     }
 }
 
-fn check_takes_calls(agent: &Agent) -> Result<()> {
+pub(crate) fn check_takes_calls(agent: &Agent) -> Result<()> {
     if agent.status != AgentStatus::Active {
         return Err(UseCaseError::AgentDisabled(Refusal::AgentTakesNoCalls(
             agent.status,

@@ -8,7 +8,7 @@ use offhook_domain::messages::Listed;
 pub use csv_rows::CsvRows;
 
 /// The form field that holds the CSV file.
-const FILE: &str = "file";
+pub(crate) const FILE: &str = "file";
 
 /// Bad rows that an error names.
 const NAMED_AT_MOST: usize = 100;
@@ -41,6 +41,11 @@ impl<T> Rows<T> {
                 }
             }
         }
+    }
+
+    /// The good rows, how many are bad, and what is wrong with the first of those.
+    pub(crate) fn into_parts(self) -> (Vec<T>, usize, Vec<RowFault>) {
+        (self.good, self.bad, self.named)
     }
 
     /// The rows, if there are any and none is bad.
@@ -104,9 +109,18 @@ impl Record<'_> {
 /// Reads a file of at most so many rows, whose first one names the columns, among them `needed`.
 pub(crate) fn read<T>(
     file: &[u8],
-    (needed, most): (&'static str, usize),
-    read: impl Fn(&Record<'_>) -> Result<T, RowFault>,
+    known: (&'static str, usize),
+    read: impl FnMut(&Record<'_>) -> Result<T, RowFault>,
 ) -> Result<Vec<T>, FieldError> {
+    read_rows(file, known, read)?.finish(FILE)
+}
+
+/// As [`read`], with the bad rows beside the good ones.
+pub(crate) fn read_rows<T>(
+    file: &[u8],
+    (needed, most): (&'static str, usize),
+    mut read: impl FnMut(&Record<'_>) -> Result<T, RowFault>,
+) -> Result<Rows<T>, FieldError> {
     let fault = |fault: Fault| FieldError::new(FILE, fault);
     let file = file.strip_prefix(MARK.as_bytes()).unwrap_or(file);
     let mut reader = csv::ReaderBuilder::new()
@@ -153,7 +167,7 @@ pub(crate) fn read<T>(
             }),
         });
     }
-    rows.finish(FILE)
+    Ok(rows)
 }
 
 /// Spreadsheets recognize UTF-8 by these first bytes.

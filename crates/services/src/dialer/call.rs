@@ -11,7 +11,7 @@ use offhook_engine::ports::{Carrier, DialRequest, Knowledge, NoTools, Tools};
 use offhook_engine::voice::SpokenCarrier;
 use offhook_engine::{CallControl, Deadline, Moment, Persona, Session, SessionEnd, Voicemail, run};
 use offhook_failpoints as failpoints;
-use offhook_storage::{Agent, Conversation};
+use offhook_storage::{Agent, CampaignRecipient, Conversation};
 use tokio::time::Instant;
 
 use super::closing::{Lasted, MediaEnd, close, refuse, settle, summary};
@@ -23,8 +23,9 @@ use super::numbers::numbers;
 use super::record::Record;
 use super::watched::Watched;
 use crate::calls::{Hours, opening};
+use crate::campaigns::with_call_back;
 use crate::clock::CallClock;
-use crate::gate::{Transfers, WithOptOut};
+use crate::gate::{Transfers, with_opt_out};
 use crate::integrations::Functions;
 use crate::knowledge::with_knowledge;
 use crate::personas::persona;
@@ -117,7 +118,7 @@ async fn hold_fallibly(
         },
     };
     let persona = Arc::new(persona);
-    let tools = WithOptOut::of(runner, call, &config, tools);
+    let tools = with_opt_out(runner, call, &config, tools);
     let session = Session {
         carrier: if call.is_inbound() {
             carrier
@@ -318,14 +319,47 @@ async fn prepare(
     };
     let tools = tools(runner, &call, &config, &known.variables).await?;
     let (tools, knowledge) = with_knowledge(&runner.knowledge, &call, &config, tools).await?;
-    let variables = known.variables;
+    let (variables, zone) = (known.variables, known.zone);
+    let tools: Arc<dyn Tools> = Arc::new(Filled { tools, variables });
+    let recipient = recipient(runner, &call).await?;
+    let (persona, tools) = match recipient {
+        Some(recipient) => (
+            Persona {
+                voicemail: once(persona.voicemail, recipient.has_message),
+                ..persona
+            },
+            with_call_back(tools, &config, runner, (call.id, recipient.id), zone),
+        ),
+        None => (persona, tools),
+    };
     Ok(Ok(Prepared {
         call,
         config,
         persona,
-        tools: Arc::new(Filled { tools, variables }),
+        tools,
         knowledge,
     }))
+}
+
+/// The recipient of a campaign whom the call reaches.
+async fn recipient(runner: &Arc<Runner>, call: &Conversation) -> Result<Option<CampaignRecipient>> {
+    let Some((campaign, to)) = call.line.allowed.campaign_id.zip(call.to_number.as_ref()) else {
+        return Ok(None);
+    };
+    let found = retried(|| {
+        runner
+            .store
+            .recipient_of_call(campaign, call.id, to.clone())
+    });
+    Ok(found.await?)
+}
+
+/// A machine is left one message, however often it answers.
+fn once(voicemail: Voicemail, has_message: bool) -> Voicemail {
+    match voicemail {
+        Voicemail::LeaveMessage if has_message => Voicemail::HangUp,
+        other => other,
+    }
 }
 
 /// The tools of this call: those that the version published at placing has pinned.

@@ -97,6 +97,8 @@ impl Gate {
                 reserve,
                 hours,
                 is_transfer: false,
+                window: None,
+                zone: None,
             };
             let blocked = match is_here(&to) {
                 true => rules.judge(&facts, &dial, at),
@@ -196,6 +198,8 @@ impl Transfers {
             reserve: 0,
             hours: None,
             is_transfer: true,
+            window: None,
+            zone: None,
         };
         Ok(Rules::of(&dialing)?.judge(&facts.await?, &dial, now))
     }

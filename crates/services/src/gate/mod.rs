@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use offhook_domain::config::CallingHours;
-use offhook_domain::{Credits, DialRule, DialWindow, DialingRules, E164, Timestamp};
+use offhook_domain::{CallWindow, Credits, DialRule, DialWindow, DialingRules, E164, Timestamp};
 use offhook_storage::{Candidate, DialFacts, Dialing, StoreError};
 use parking_lot::Mutex;
 
@@ -21,7 +21,7 @@ use crate::calls::{Daily, Hours, opening};
 pub(crate) use check::Transfers;
 pub use check::{DialCheck, DialCheckRequest};
 pub use list::{Gate, SuppressionRequest, SuppressionsImported};
-pub(crate) use opt_out::WithOptOut;
+pub(crate) use opt_out::with_opt_out;
 pub(crate) use zones::zones_of;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
@@ -36,11 +36,12 @@ pub(crate) struct Rules {
     window: Option<Window>,
 }
 
-struct Window {
+/// Hours in which numbers are called, in their own time zones.
+pub(crate) struct Window {
     of: DialWindow,
     holidays: Vec<Date>,
-    /// What was found of zones at a time: many numbers share them. Their text is known by its place.
-    known: Mutex<HashMap<(usize, Timestamp), Closed>>,
+    /// What was found of zones at a time: many numbers share them.
+    known: Mutex<HashMap<String, HashMap<Timestamp, Closed>>>,
 }
 
 /// Whether hours are closed, and then until when, if they open again.
@@ -57,6 +58,10 @@ pub(crate) struct Dial<'a> {
     /// Whether a customer is handed on. Consent, windows and attempts protect people who are called: a transfer goes to a
     /// line that the agent's author chose.
     pub(crate) is_transfer: bool,
+    /// When the call may be dialed, besides the account's rules.
+    pub(crate) window: Option<&'a Window>,
+    /// The customer's time zone, if it is known better than by the number.
+    pub(crate) zone: Option<&'a str>,
 }
 
 /// What refuses a dial.
@@ -75,16 +80,13 @@ impl Rules {
         };
         let corrupt = |error| StoreError::Corrupt(format!("the dialing rules: {error}"));
         let dialing = DialingRules::from_stored(text).map_err(corrupt)?;
-        let window = dialing.window.clone().map(|of| Window {
-            holidays: of
-                .holidays
-                .iter()
-                .filter_map(|day| day.parse().ok())
-                .collect(),
-            of,
-            known: Mutex::default(),
-        });
+        let window = dialing.window.clone().map(Window::of);
         Ok(Self { dialing, window })
+    }
+
+    /// When the account's rules let numbers be called.
+    pub(crate) const fn window(&self) -> Option<&Window> {
+        self.window.as_ref()
     }
 
     /// What refuses the dial now, and when it would be allowed.
@@ -138,11 +140,12 @@ impl Rules {
         if rules.consent_required && !dial.has_consent {
             return blocked(DialRule::Consent, None);
         }
-        if let Some(window) = &self.window {
-            let Some(zones) = zones_of(dial.to) else {
+        let mut windows = self.window.iter().chain(dial.window).peekable();
+        if windows.peek().is_some() {
+            let Some(zones) = zones_for(dial.to, dial.zone) else {
                 return blocked(DialRule::TimeZone, None);
             };
-            if let Some(until) = window.closed(zones, at) {
+            if let Some(until) = windows.find_map(|window| window.closed(zones, at)) {
                 return blocked(DialRule::Window, until);
             }
         }
@@ -186,33 +189,67 @@ impl Rules {
     }
 }
 
+/// The zones in which a number's windows count, with commas between: the customer's own if it is known.
+pub(crate) fn zones_for<'a>(number: &E164, own: Option<&'a str>) -> Option<&'a str> {
+    own.or_else(|| zones_of(number))
+}
+
 impl Window {
+    pub(crate) fn of(of: DialWindow) -> Self {
+        let days = of.holidays.iter();
+        Self {
+            holidays: days.filter_map(|day| day.parse().ok()).collect(),
+            of,
+            known: Mutex::default(),
+        }
+    }
+
     /// Whether it is closed in any of these zones, and then until all of them are open.
-    fn closed(&self, zones: &'static str, at: Timestamp) -> Closed {
+    pub(crate) fn closed(&self, zones: &str, at: Timestamp) -> Closed {
+        let mut known = self.known.lock();
+        if let Some(closed) = known.get(zones).and_then(|times| times.get(&at)) {
+            return *closed;
+        }
+        let found = self.find_closed(zones, at);
+        let times = known.entry(zones.to_owned()).or_default();
+        times.insert(at, found);
+        found
+    }
+
+    fn find_closed(&self, zones: &str, at: Timestamp) -> Closed {
         let closed = |at| closed(zones.split(',').map(|zone| self.in_zone(zone, at)), at);
-        let find = || {
-            let mut until = closed(at)?;
-            for _ in 0..LOOKS_AHEAD {
-                let Some(next) = until else { break };
-                match closed(next) {
-                    None => return Some(Some(next)),
-                    Some(later) => until = later.filter(|later| *later > next),
-                }
+        let mut until = closed(at)?;
+        for _ in 0..LOOKS_AHEAD {
+            let Some(next) = until else { break };
+            match closed(next) {
+                None => return Some(Some(next)),
+                Some(later) => until = later.filter(|later| *later > next),
             }
-            Some(None)
+        }
+        Some(None)
+    }
+
+    /// When it has opened again in all of these zones, even if it is open now.
+    pub(crate) fn opens_again(&self, zones: &str, now: Timestamp) -> Option<Timestamp> {
+        let next = |zone| {
+            let seconds = self.daily().until_next(&TimeZone::get(zone).ok()?, now)?;
+            Some(now.plus(Duration::from_secs(seconds)))
         };
-        let place = (zones.as_ptr().addr(), at);
-        *self.known.lock().entry(place).or_insert_with(find)
+        let last = zones.split(',').filter_map(next).max()?;
+        self.closed(zones, last).unwrap_or(Some(last))
     }
 
     fn in_zone(&self, zone: &str, at: Timestamp) -> Hours {
-        let daily = Daily {
+        TimeZone::get(zone).map_or(Hours::Never, |zone| self.daily().in_zone(&zone, at))
+    }
+
+    fn daily(&self) -> Daily<'_> {
+        Daily {
             days: &self.of.days,
             start: self.of.start,
             end: self.of.end,
             holidays: &self.holidays,
-        };
-        TimeZone::get(zone).map_or(Hours::Never, |zone| daily.in_zone(&zone, at))
+        }
     }
 }
 
@@ -252,24 +289,30 @@ pub(crate) fn judge_claims(
 ) -> Result<Vec<Option<DialRule>>, StoreError> {
     let rules = Rules::of(dialing)?;
     let judge = |call: &Candidate| {
+        let own = call.window.as_deref().map(CallWindow::from_stored);
+        let corrupt = |error| StoreError::Corrupt(format!("a call's window: {error}"));
+        let own = own.transpose().map_err(corrupt)?.unwrap_or_default();
+        let window = own.window.map(Window::of);
         let dial = Dial {
             to: &call.to,
             has_consent: call.has_consent,
             reserve: call.reserved,
             hours: None,
             is_transfer: false,
+            window: window.as_ref(),
+            zone: own.time_zone.as_deref(),
         };
         let blocked = rules.judge(&facts, &dial, now);
         if blocked.is_none() {
             count(&mut facts, &call.to, call.reserved, now);
         }
-        blocked.map(|blocked| blocked.rule)
+        Ok(blocked.map(|blocked| blocked.rule))
     };
-    Ok(calls.iter().map(judge).collect())
+    calls.iter().map(judge).collect()
 }
 
 /// Counts a dial that passed, for those after it.
-fn count(facts: &mut DialFacts, to: &E164, reserve: Credits, at: Timestamp) {
+pub(crate) fn count(facts: &mut DialFacts, to: &E164, reserve: Credits, at: Timestamp) {
     facts.attempts.entry(to.clone()).or_default().push(at);
     facts.reserved += reserve;
 }

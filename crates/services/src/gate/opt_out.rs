@@ -5,59 +5,46 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use offhook_domain::{AccountId, AgentConfig, ConversationId, E164, SuppressionSource};
-use offhook_engine::ports::{ToolCall, ToolDefinition, ToolOutcome, Tools};
+use offhook_engine::ports::{ToolDefinition, Tools};
 use offhook_storage::{Conversation, StoreError, Suppression, mint};
 use tokio::time::timeout;
 
 use super::list::hang_up;
+use crate::built_in::{self, BuiltIn};
 use crate::retry::retried;
 use crate::{Runner, events};
-
-/// The built-in tool. A tool of the account's with this name takes its place.
-const NAME: &str = "opt_out";
-
-/// The providers of models that an installation or an account runs itself.
-const OWN_SERVERS: [&str; 2] = ["local", "custom"];
 
 /// How long the agent waits until the opt-out is written.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(8);
 
-/// A phone call's tools, and one that puts the customer's number on the suppression list.
-pub(crate) struct WithOptOut {
-    tools: Arc<dyn Tools>,
+/// The tool that puts the customer's number on the suppression list.
+struct OptOut {
     runner: Arc<Runner>,
     account: AccountId,
     call: ConversationId,
     number: E164,
-    /// Whether the model is told of the tool.
-    is_offered: bool,
 }
 
-impl WithOptOut {
-    /// The tools of a conversation; as they are if nobody could be called again.
-    pub(crate) fn of(
-        runner: &Arc<Runner>,
-        call: &Conversation,
-        config: &AgentConfig,
-        tools: Arc<dyn Tools>,
-    ) -> Arc<dyn Tools> {
-        let Some(number) = call.customer_phone.clone().filter(|_| !call.is_of_a_page()) else {
-            return tools;
-        };
-        // Somebody's own model server may refuse requests with tools, and this agent has sent it none.
-        let fallback = config.llm.fallback.iter().map(|model| &model.provider);
-        let mut providers = fallback.chain(&config.llm.provider);
-        let knows_tools = providers.all(|provider| !OWN_SERVERS.contains(&provider.as_str()));
-        Arc::new(Self {
-            is_offered: knows_tools || !tools.definitions().is_empty(),
-            tools,
-            runner: runner.clone(),
-            account: call.account_id,
-            call: call.id,
-            number,
-        })
-    }
+/// Adds the tool to those of a conversation; none if nobody could be called again.
+pub(crate) fn with_opt_out(
+    runner: &Arc<Runner>,
+    call: &Conversation,
+    config: &AgentConfig,
+    tools: Arc<dyn Tools>,
+) -> Arc<dyn Tools> {
+    let Some(number) = call.customer_phone.clone().filter(|_| !call.is_of_a_page()) else {
+        return tools;
+    };
+    let opt_out = OptOut {
+        runner: runner.clone(),
+        account: call.account_id,
+        call: call.id,
+        number,
+    };
+    built_in::with(tools, config, opt_out)
+}
 
+impl OptOut {
     /// Writes the opt-out, once and for all, and hangs up calls to the number that are being dialed.
     async fn write(&self) -> Result<(), StoreError> {
         let at = self.runner.clock.now();
@@ -87,32 +74,18 @@ impl WithOptOut {
 }
 
 #[async_trait]
-impl Tools for WithOptOut {
-    fn definitions(&self) -> Arc<[ToolDefinition]> {
-        let own = self.tools.definitions();
-        if !self.is_offered || own.iter().any(|tool| &*tool.name == NAME) {
-            return own;
-        }
-        let opt_out = ToolDefinition {
-            name: NAME.into(),
+impl BuiltIn for OptOut {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: "opt_out".into(),
             description: "Records that the customer does not want to be called again. Use it whenever the customer asks \
                 for that, in whatever words, and say nothing of it before it has answered."
                 .into(),
             parameters: r#"{"type":"object","properties":{}}"#.into(),
-        };
-        own.iter().cloned().chain([opt_out]).collect()
+        }
     }
 
-    async fn call(&self, call: &ToolCall) -> ToolOutcome {
-        let is_ours = call.name == NAME
-            && !self
-                .tools
-                .definitions()
-                .iter()
-                .any(|tool| &*tool.name == NAME);
-        if !is_ours {
-            return self.tools.call(call).await;
-        }
+    async fn run(&self, _: &str) -> String {
         let answer = match self.opt_out().await {
             true => {
                 "Done: the customer will not be called again. Confirm it in one sentence and say goodbye."
@@ -121,7 +94,7 @@ impl Tools for WithOptOut {
                 "It could not be recorded. Say so, and that the customer can ask for it once more."
             }
         };
-        ToolOutcome::Answer(answer.to_owned())
+        answer.to_owned()
     }
 
     async fn opt_out(&self) -> bool {

@@ -68,6 +68,7 @@ impl Tx<'_> {
             dialog: new.dialog.clone(),
             simulated: false,
             consent: None,
+            campaign: None,
         };
         let is_text = row.is_text();
         queued(self.0.db(), row).execute(self.0).await?;

@@ -62,6 +62,7 @@ pub(crate) struct Row {
     pub(crate) dialog: Option<String>,
     pub(crate) simulated: bool,
     pub(crate) consent: Option<String>,
+    pub(crate) campaign: Option<OfCampaign>,
 }
 
 impl Row {
@@ -95,6 +96,7 @@ pub(crate) fn row(db: Db, call: &NewCall) -> impl QueryFragment<Db> + QueryId + 
             dialog: None,
             simulated: call.simulated,
             consent: call.consent.clone(),
+            campaign: call.campaign.clone(),
         },
     )
 }
@@ -118,7 +120,9 @@ pub(crate) fn queued(db: Db, row: Row) -> impl QueryFragment<Db> + QueryId + Sen
             calls: from_number = row.from, to_number = row.to, customer_phone = row.customer,
             metadata = row.metadata, price_millicredits = row.price.millicredits_per_minute(),
             started_at = row.at, answered_at = is_text.then_some(row.at), has_audio = false, messages_count = 0, last_seq = i32::from(is_text),
-            hangup_requested = false, dialog = row.dialog, simulated = row.simulated, consent = row.consent
+            hangup_requested = false, dialog = row.dialog, simulated = row.simulated, consent = row.consent,
+            campaign_id = row.campaign.as_ref().map(|campaign| campaign.id),
+            dial_window = row.campaign.and_then(|campaign| campaign.window)
         },
         queued_at(db, row.steady).map(|at| calls::queued_at.eq(V(at))),
     ))

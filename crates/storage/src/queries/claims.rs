@@ -119,17 +119,22 @@ impl Store {
                 .saturating_sub(live_calls(conn, account).await?)
                 .min(i64::try_from(most).unwrap_or(i64::MAX));
             ensure!(room > 0, Rollback(Claimed::default()));
-            let ids: Vec<ConversationId> = calls::table
+            let found: Vec<(ConversationId, bool)> = calls::table
                 .filter(calls::account_id.eq(V(account)))
                 .filter(is_queued())
                 .filter(calls::queued_at.ge(V(queue_now.minus(patience))))
                 .order((calls::started_at, calls::id))
                 .limit(room)
-                .select(calls::id)
+                .select((calls::id, calls::dial_window.is_not_null()))
                 .load(conn)
                 .await?;
-            let ids = locks::skip_locked_calls(conn, ids).await?;
-            let (ids, refused) = judged(conn, (account, &dialing), ids, judge, now).await?;
+            let has_window: HashMap<ConversationId, bool> = found.iter().copied().collect();
+            let ids = found.into_iter().map(|(id, _)| id).collect();
+            let ids = locks::skip_locked_calls(conn, ids).await?.into_iter();
+            let found = ids
+                .map(|id| (id, has_window.get(&id) == Some(&true)))
+                .collect();
+            let (ids, refused) = judged(conn, (account, &dialing), found, judge, now).await?;
             let calls = claim_all(conn, ids, first, (now, lease), node).await?;
             Ok(Verdict::keep_if(
                 !calls.is_empty(),

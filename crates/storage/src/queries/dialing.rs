@@ -14,7 +14,7 @@ const UNDIALED: [FailureReason; 3] = [
 /// How far back attempts count.
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3_600);
 
-/// What is known about these numbers. Without rules, only whether they are suppressed.
+/// What the account's rules need to know about these numbers.
 pub(crate) async fn facts(
     conn: &mut Conn,
     (account, dialing): (AccountId, &Dialing),
@@ -22,6 +22,9 @@ pub(crate) async fn facts(
     now: Timestamp,
 ) -> Result<DialFacts> {
     let mut facts = DialFacts::default();
+    let rules = dialing.rules.as_deref().map(DialingRules::from_stored);
+    let corrupt = |error| StoreError::corrupt(format!("the dialing rules: {error}"));
+    let rules = rules.transpose().map_err(corrupt)?.unwrap_or_default();
     for some in numbers.chunks(1_000) {
         let some = || some.iter().cloned().map(V);
         if dialing.has_suppressions {
@@ -38,7 +41,7 @@ pub(crate) async fn facts(
                 .await?;
             facts.suppressed.extend(found);
         }
-        if dialing.rules.is_some() {
+        if rules.counts_attempts() {
             let undialed = calls::failure_reason
                 .is_null()
                 .or(calls::failure_reason.ne_all(UNDIALED.map(V)));
@@ -59,7 +62,7 @@ pub(crate) async fn facts(
             }
         }
     }
-    if dialing.rules.is_some() {
+    if rules.daily_credits.is_some() {
         let spent: Option<Credits> = days::table
             .filter(days::account_id.eq(V(account)))
             .filter(days::day.eq(now.utc_day()))
@@ -79,19 +82,22 @@ pub(crate) async fn facts(
     Ok(facts)
 }
 
-/// Divides calls that may be claimed into those that are, and those that a rule refuses.
+/// Divides calls that may be claimed, each with whether it has a window of its own, into those that are, and those that a rule refuses.
 pub(crate) async fn judged(
     conn: &mut Conn,
     (account, dialing): (AccountId, &Dialing),
-    ids: Vec<ConversationId>,
+    found: Vec<(ConversationId, bool)>,
     judge: DialJudge,
     now: Timestamp,
 ) -> Result<(Vec<ConversationId>, Vec<(ConversationId, DialRule)>)> {
-    ensure!(dialing.refuses(), (ids, Vec::new()));
+    let may_refuse = dialing.refuses() || found.iter().any(|(_, has_window)| *has_window);
+    let ids: Vec<ConversationId> = found.into_iter().map(|(id, _)| id).collect();
+    ensure!(may_refuse, (ids, Vec::new()));
     type Row = (
         ConversationId,
         Option<E164>,
         Option<E164>,
+        Option<String>,
         Option<String>,
         Option<Credits>,
     );
@@ -104,17 +110,19 @@ pub(crate) async fn judged(
             calls::to_number,
             calls::customer_phone,
             calls::consent,
+            calls::dial_window,
             reservations::credits.nullable(),
         ))
         .load(conn)
         .await?;
     let (mut claimed, mut outbound) = (Vec::new(), Vec::new());
-    for (id, to, customer, consent, reserved) in rows {
+    for (id, to, customer, consent, window, reserved) in rows {
         match to {
             Some(to) if customer.as_ref() == Some(&to) => outbound.push(Candidate {
                 id,
                 to,
                 has_consent: consent.is_some(),
+                window,
                 reserved: reserved.unwrap_or_default(),
             }),
             // The customer called.

@@ -123,6 +123,7 @@ impl Store {
                 dialog: Some(found.provider_call_id),
                 simulated: false,
                 consent: None,
+                campaign: None,
             };
             queued(conn.db(), row).execute(conn).await?;
             let claim = (id, mint(found.at));

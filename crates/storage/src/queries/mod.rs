@@ -13,6 +13,8 @@ pub(crate) mod batches;
 pub(crate) mod beginnings;
 pub(crate) mod call_steps;
 pub(crate) mod calls;
+pub(crate) mod campaign_rounds;
+pub(crate) mod campaigns;
 pub(crate) mod cancelling;
 pub(crate) mod chat_endings;
 pub(crate) mod chat_views;

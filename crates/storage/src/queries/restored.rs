@@ -1,6 +1,6 @@
 //! A database that was restored from a backup: holds work that would be done twice.
 
-use super::{batches, nodes, people::audit, whatsapp::has_not_left};
+use super::{batches, campaigns, nodes, people::audit, whatsapp::has_not_left};
 use crate::migrate;
 use crate::prelude::*;
 use std::path::Path;
@@ -22,12 +22,12 @@ impl Store {
             .map_err(|error| StoreError::Internal(error.to_string()))?
     }
 
-    /// Pauses every batch that would place calls, as its customer would. Drops the unanswered and unsent messages on
-    /// WhatsApp, and the processes that ran when the backup was made. Returns how many batches were paused.
+    /// Pauses every batch and every campaign that would place calls, as their customers would. Drops the unanswered and unsent messages on
+    /// WhatsApp, and the processes that ran when the backup was made. Returns how many of both were paused.
     pub fn hold_restored(&self, at: Timestamp) -> Answer<'_, usize> {
         keep!(self, |conn| {
             nodes::forget_all(conn).await?;
-            let paused = batches::pause_all(conn).await?;
+            let paused = batches::pause_all(conn).await? + campaigns::pause_all(conn).await?;
             // What waited may have been answered and sent after the backup.
             diesel::update(received::table)
                 .filter(received::is_waiting)

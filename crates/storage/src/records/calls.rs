@@ -38,6 +38,14 @@ pub struct NewEvent {
     pub body: Vec<u8>,
 }
 
+/// What a campaign's call carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfCampaign {
+    pub id: CampaignId,
+    /// When it may be dialed, besides its account's rules ([`CallWindow::to_stored`]).
+    pub window: Option<String>,
+}
+
 /// A call to accept.
 #[derive(Debug, Clone)]
 pub struct NewCall {
@@ -72,6 +80,7 @@ pub struct NewCall {
     pub simulated: bool,
     /// What the customer agreed to ([`Consent::to_stored`]).
     pub consent: Option<String>,
+    pub campaign: Option<OfCampaign>,
     pub idempotency: Option<IdempotencyClaim>,
 }
 

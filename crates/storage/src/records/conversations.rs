@@ -98,6 +98,8 @@ pub struct Allowed {
     pub blocked_by: Option<DialRule>,
     /// Whether the customer asked not to be called again.
     pub opted_out: bool,
+    /// The campaign whose call it is.
+    pub campaign_id: Option<CampaignId>,
 }
 
 /// How fast the agent replied in a conversation.

@@ -46,6 +46,8 @@ pub struct Candidate {
     pub id: ConversationId,
     pub to: E164,
     pub has_consent: bool,
+    /// When it may be dialed ([`CallWindow::to_stored`]).
+    pub window: Option<String>,
     /// Credits that are reserved for it.
     pub reserved: Credits,
 }

@@ -9,6 +9,7 @@ mod agents;
 mod analyses;
 mod batches;
 mod billing;
+mod campaigns;
 mod cancelling;
 mod chats;
 mod claiming;

@@ -175,6 +175,7 @@ impl Shop {
             event: Some(event(EventType::CallInitiated, at)),
             simulated: false,
             consent: None,
+            campaign: None,
             idempotency: None,
         }
     }

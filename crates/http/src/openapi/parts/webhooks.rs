@@ -1,6 +1,9 @@
 //! Webhook endpoints and deliveries.
 
-use offhook_domain::{EventType, FailureReason, Scope, TerminationReason, ThresholdKind};
+use offhook_domain::{
+    CampaignPause, CampaignStatus, EventType, FailureReason, Scope, TerminationReason,
+    ThresholdKind,
+};
 use offhook_services::bodies;
 use offhook_services::store::DeliveryState;
 use serde_json::{Value, json};
@@ -96,6 +99,21 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("balance_credits", integer()),
     ];
     let opted_out = [("number", e164()), ("conversation_id", uuid())];
+    let of_campaign = |status| {
+        [
+            ("campaign_id", uuid()),
+            ("name", string()),
+            ("status", words(&[status])),
+            ("paused_reason", nullable(words(CampaignPause::ALL))),
+            ("total", integer()),
+            ("pending", integer()),
+            ("dialing", integer()),
+            ("reached", integer()),
+            ("unreached", integer()),
+            ("blocked", integer()),
+            ("credits", integer()),
+        ]
+    };
     let event = |kind: EventType, data: Members<'_>| {
         let schema = object(&[
             ("id", uuid()),
@@ -111,6 +129,14 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         event(EventType::CallFailed, &failed),
         event(EventType::BillingThreshold, &threshold),
         event(EventType::ContactOptedOut, &opted_out),
+        event(
+            EventType::CampaignCompleted,
+            &of_campaign(CampaignStatus::Completed),
+        ),
+        event(
+            EventType::CampaignPaused,
+            &of_campaign(CampaignStatus::Paused),
+        ),
     ];
     let any = events.each_ref().map(|(name, _)| reference(name));
     let event_type = [

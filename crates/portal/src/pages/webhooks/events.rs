@@ -33,6 +33,14 @@ pub(super) const fn meaning(kind: EventType, lang: Lang) -> &'static str {
             "A customer asked not to be called again. Once per conversation.",
             "Un cliente pidió que no se le vuelva a llamar. Una vez por conversación.",
         ),
+        EventType::CampaignCompleted => lang.t(
+            "Every recipient of a campaign has been called.",
+            "Se llamó a todos los destinatarios de una campaña.",
+        ),
+        EventType::CampaignPaused => lang.t(
+            "A campaign starts no more calls: someone paused it, it lacks credits or a number, or its calls fail.",
+            "Una campaña no inicia más llamadas: alguien la pausó, le faltan créditos o un número, o sus llamadas fallan.",
+        ),
     }
 }
 

@@ -1,0 +1,235 @@
+//! `/v1/campaigns`: calls of engine agents to many recipients.
+
+use actix_web::HttpResponse;
+use actix_web::http::header::CONTENT_DISPOSITION;
+use actix_web::web::Bytes;
+use futures_util::{StreamExt as _, stream};
+use offhook_domain::{
+    AgentId, CallHandle, CampaignId, CampaignRecipientStatus, CampaignStatus, FieldError, Json,
+    Outcome, Timestamp,
+};
+use offhook_services::RecipientsUpload;
+use offhook_services::csv_file::{MARK, written};
+use offhook_services::store::{
+    CampaignFilter, CampaignRecipient, CampaignRecipientFilter, CampaignStep,
+};
+use uuid::Uuid;
+
+use crate::ApiError;
+use crate::endpoint::Endpoint;
+use crate::reply::{self, Reply};
+use crate::request::ask::{Ask, CampaignsRead, CampaignsWrite};
+use crate::request::batch_body::RowsOrFile;
+use crate::request::body::Nothing;
+use crate::request::list::Listing;
+use crate::request::query::{FromQuery, QueryReader};
+use crate::streams::{self, Resume};
+use crate::wire::campaign::{AddedBody, CampaignRecipientView, CampaignView, EstimateBody};
+
+pub(crate) fn routes() -> Vec<Endpoint> {
+    let at = Endpoint::at;
+    vec![
+        at("/v1/campaigns").get(list).post(create),
+        at("/v1/campaigns/{id}").get(get),
+        at("/v1/campaigns/{id}/recipients")
+            .get(recipients)
+            .post(add),
+        at("/v1/campaigns/{id}/start").post(start),
+        at("/v1/campaigns/{id}/pause").post(pause),
+        at("/v1/campaigns/{id}/resume").post(resume),
+        at("/v1/campaigns/{id}/cancel").post(cancel),
+        at("/v1/campaigns/{id}/estimate").get(estimate),
+        at("/v1/campaigns/{id}/events").get(events),
+        at("/v1/campaigns/{id}/results").get(results),
+    ]
+}
+
+/// Recipients that are read at once for a file.
+const AT_ONCE: u32 = 1_000;
+
+impl FromQuery for CampaignFilter {
+    fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
+        Ok(Self {
+            status: query.choice("status", CampaignStatus::choices)?,
+            agent: query.id::<AgentId>("agent_id")?,
+        })
+    }
+}
+
+impl FromQuery for CampaignRecipientFilter {
+    fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
+        Ok(Self {
+            status: query.choice("status", CampaignRecipientStatus::choices)?,
+            outcome: query.choice("outcome", Outcome::choices)?,
+        })
+    }
+}
+
+/// Whether rows with a fault are left out.
+pub(crate) struct Skips(bool);
+
+impl FromQuery for Skips {
+    fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
+        let skips = query.one_of("skip_bad_rows", &[true, false])?;
+        Ok(Self(skips.unwrap_or(false)))
+    }
+}
+
+/// `GET /v1/campaigns`
+async fn list(ask: Ask<CampaignsRead, (), Listing<CampaignFilter>>) -> Reply {
+    let page = ask.query.page_request(CampaignId::from_uuid);
+    let campaigns = ask.services().campaigns();
+    let found = campaigns.list(ask.account(), ask.query.filters, page);
+    ask.query.answer(
+        &found.await?,
+        |one| (one.created_at, one.id.uuid()),
+        CampaignView,
+    )
+}
+
+/// `POST /v1/campaigns`
+async fn create(ask: Ask<CampaignsWrite, (), (), Json>) -> Reply {
+    let campaigns = ask.services().campaigns();
+    let campaign = campaigns.create(&ask.caller, &ask.body).await?;
+    reply::created(&CampaignView(&campaign))
+}
+
+/// `GET /v1/campaigns/{id}`
+async fn get(ask: Ask<CampaignsRead, CampaignId>) -> Reply {
+    let campaigns = ask.services().campaigns();
+    let campaign = campaigns.get(ask.account(), ask.id).await?;
+    reply::ok(&CampaignView(&campaign))
+}
+
+/// `GET /v1/campaigns/{id}/recipients`: in the order they were added; the sort key is the recipient's place.
+async fn recipients(
+    ask: Ask<CampaignsRead, CampaignId, Listing<CampaignRecipientFilter>>,
+) -> Reply {
+    let after = ask.query.after.map(|(place, _)| place.micros());
+    let after = after.map(|place| i32::try_from(place).unwrap_or(i32::MAX));
+    let (filter, limit) = (ask.query.filters, ask.query.limit);
+    let campaigns = ask.services().campaigns();
+    let page = campaigns.recipients((ask.account(), ask.id), filter, after, limit);
+    let page = page.await?;
+    CampaignRecipientView::check(&page.items)?;
+    ask.query.answer(
+        &page,
+        |row| (Timestamp::from_micros(i64::from(row.place)), Uuid::nil()),
+        CampaignRecipientView,
+    )
+}
+
+/// `POST /v1/campaigns/{id}/recipients`: JSON, or a CSV file.
+async fn add(ask: Ask<CampaignsWrite, CampaignId, Skips, RowsOrFile>) -> Reply {
+    let RowsOrFile { fields, file } = &ask.body;
+    let upload = RecipientsUpload {
+        fields: fields.clone(),
+        file: file.clone(),
+        skip_bad_rows: ask.query.0,
+    };
+    let campaigns = ask.services().campaigns();
+    let added = campaigns.add(ask.account(), ask.id, &upload).await?;
+    reply::created(&AddedBody::from(added))
+}
+
+/// `POST /v1/campaigns/{id}/start`
+async fn start(ask: Ask<CampaignsWrite, CampaignId, (), Nothing>) -> Reply {
+    step(&ask, CampaignStep::Start).await
+}
+
+/// `POST /v1/campaigns/{id}/pause`
+async fn pause(ask: Ask<CampaignsWrite, CampaignId, (), Nothing>) -> Reply {
+    step(&ask, CampaignStep::Pause).await
+}
+
+/// `POST /v1/campaigns/{id}/resume`
+async fn resume(ask: Ask<CampaignsWrite, CampaignId, (), Nothing>) -> Reply {
+    step(&ask, CampaignStep::Resume).await
+}
+
+/// `POST /v1/campaigns/{id}/cancel`
+async fn cancel(ask: Ask<CampaignsWrite, CampaignId, (), Nothing>) -> Reply {
+    step(&ask, CampaignStep::Cancel).await
+}
+
+async fn step(ask: &Ask<CampaignsWrite, CampaignId, (), Nothing>, step: CampaignStep) -> Reply {
+    let campaigns = ask.services().campaigns();
+    let campaign = campaigns.step(&ask.caller, ask.id, step).await?;
+    reply::ok(&CampaignView(&campaign))
+}
+
+/// `GET /v1/campaigns/{id}/estimate`
+async fn estimate(ask: Ask<CampaignsRead, CampaignId>) -> Reply {
+    let campaigns = ask.services().campaigns();
+    let estimate = campaigns.estimate(&ask.caller, ask.id).await?;
+    reply::ok(&EstimateBody(&estimate))
+}
+
+/// `GET /v1/campaigns/{id}/events`
+async fn events(ask: Ask<CampaignsRead, CampaignId, (), Resume>) -> Reply {
+    let campaigns = ask.services().campaigns();
+    campaigns.get(ask.account(), ask.id).await?;
+    let followed = campaigns.follow(ask.account(), ask.id);
+    streams::of_campaign(&ask.state, &ask.caller, &ask.body, followed).await
+}
+
+/// `GET /v1/campaigns/{id}/results`: what came of every recipient, as CSV.
+async fn results(ask: Ask<CampaignsRead, CampaignId>) -> Reply {
+    let (services, whose) = (ask.services().clone(), (ask.account(), ask.id));
+    // Another account's campaign is not found before the file begins.
+    services.campaigns().get(whose.0, whose.1).await?;
+    let head = [
+        "to",
+        "name",
+        "status",
+        "outcome",
+        "rule",
+        "attempts",
+        "call_id",
+        "next_at",
+        "updated_at",
+        "variables",
+    ];
+    let mut first = MARK.as_bytes().to_vec();
+    first.extend(written([head.map(str::to_owned).to_vec()]));
+    let rows = stream::try_unfold(Some(None), move |place| {
+        let services = services.clone();
+        async move {
+            let Some(after) = place else { return Ok(None) };
+            let filter = CampaignRecipientFilter::default();
+            let page = services
+                .campaigns()
+                .recipients(whose, filter, after, AT_ONCE);
+            let page = page.await?;
+            let last = page.items.last().filter(|_| page.has_more);
+            let next = last.map(|one| Some(one.place));
+            let lines = Bytes::from(written(page.items.iter().map(line)));
+            Ok::<_, ApiError>(Some((lines, next)))
+        }
+    });
+    // On an error the response is cut off, so that the file is not taken for complete.
+    let rows = rows.map(|lines| lines.map_err(|_| std::io::Error::other("the list broke off")));
+    let first = stream::iter([Ok(Bytes::from(first))]);
+    Ok(HttpResponse::Ok()
+        .content_type("text/csv; charset=utf-8")
+        .insert_header((CONTENT_DISPOSITION, "attachment; filename=\"results.csv\""))
+        .streaming(first.chain(rows)))
+}
+
+fn line(one: &CampaignRecipient) -> Vec<String> {
+    fn shown(value: Option<impl ToString>) -> String {
+        value.map(|value| value.to_string()).unwrap_or_default()
+    }
+    vec![
+        one.number.to_string(),
+        one.name.clone(),
+        one.status.to_string(),
+        shown(one.outcome),
+        shown(one.blocked_by),
+        one.attempts.to_string(),
+        shown(one.conversation_id.map(CallHandle)),
+        shown(one.next_at()),
+        one.updated_at.to_string(),
+        one.variables.clone(),
+    ]
+}
