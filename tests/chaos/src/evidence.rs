@@ -9,6 +9,8 @@ pub(crate) struct Dial {
     pub(crate) to: String,
     /// The node that dialed.
     pub(crate) node: String,
+    /// In Unix microseconds.
+    pub(crate) at: i64,
     /// The line of the log.
     pub(crate) line: String,
 }
@@ -199,6 +201,36 @@ pub(crate) struct Recipient {
     pub(crate) calls: i64,
 }
 
+/// A campaign, each of whose recipients may be called once.
+#[derive(Debug, Clone)]
+pub(crate) struct Campaign {
+    pub(crate) id: String,
+    pub(crate) status: String,
+    pub(crate) total: i64,
+    /// To be called, and being called.
+    pub(crate) open: i64,
+    /// Reached, not reached, and blocked.
+    pub(crate) done: i64,
+}
+
+/// A recipient of a campaign.
+#[derive(Debug, Clone)]
+pub(crate) struct Person {
+    pub(crate) campaign: String,
+    pub(crate) to: String,
+    pub(crate) status: String,
+    pub(crate) attempts: i64,
+}
+
+/// A number that an account calls no more.
+#[derive(Debug, Clone)]
+pub(crate) struct OptedOut {
+    pub(crate) account: String,
+    pub(crate) number: String,
+    /// When it was answered, in Unix microseconds: it was committed before.
+    pub(crate) at: i64,
+}
+
 impl std::fmt::Display for Recipient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (id, to, status, calls) = (&self.id, &self.to, &self.status, self.calls);
@@ -232,6 +264,9 @@ pub(crate) struct Evidence {
     pub(crate) reservations: Vec<String>,
     pub(crate) keys: Vec<StoredKey>,
     pub(crate) recipients: Vec<Recipient>,
+    pub(crate) campaigns: Vec<Campaign>,
+    pub(crate) people: Vec<Person>,
+    pub(crate) opted_out: Vec<OptedOut>,
     /// The problems that `offhook doctor` reports.
     pub(crate) doctor: Vec<String>,
     /// Calls that are still live in the phone network.

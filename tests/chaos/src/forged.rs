@@ -1,8 +1,8 @@
 //! Forged evidence: the clean run must pass, and the ledger must detect each forgery.
 
 use crate::evidence::{
-    Asked, Conversation, Death, Delivery, Dial, Entry, Event, Evidence, Look, Meant, Receipt,
-    Recipient, StoredKey, Wallet, Words,
+    Asked, Campaign, Conversation, Death, Delivery, Dial, Entry, Event, Evidence, Look, Meant,
+    OptedOut, Person, Receipt, Recipient, StoredKey, Wallet, Words,
 };
 use crate::ledger::{Promise, judge};
 
@@ -46,6 +46,7 @@ fn dial(call: &Conversation) -> Dial {
         handle: call.handle(),
         to: call.to.clone(),
         node: "node 1".to_owned(),
+        at: AT + 1_000,
         line: format!("{{\"handle\":\"{}\"}}", call.handle()),
     }
 }
@@ -176,6 +177,24 @@ fn clean() -> Evidence {
         to: calls[3].to.clone(),
         status: "completed".to_owned(),
         calls: 1,
+    });
+    evidence.campaigns.push(Campaign {
+        id: id(6, 0),
+        status: "completed".to_owned(),
+        total: 1,
+        open: 0,
+        done: 1,
+    });
+    evidence.people.push(Person {
+        campaign: id(6, 0),
+        to: "+5215700000001".to_owned(),
+        status: "done".to_owned(),
+        attempts: 1,
+    });
+    evidence.opted_out.push(OptedOut {
+        account: id(9, 0),
+        number: calls[1].to.clone(),
+        at: AT + 500,
     });
     evidence.wallets.push(Wallet {
         account: id(9, 0),
@@ -385,6 +404,29 @@ const FORGERIES: &[Forgery] = &[
     ),
     ("a recipient who was forgotten", Promise::Recipients, |e| {
         e.recipients[0].status = "pending".to_owned();
+    }),
+    ("a person who was called twice", Promise::Campaigns, |e| {
+        let mut again = e.dials[0].clone();
+        again.to.clone_from(&e.people[0].to);
+        e.dials.extend([again.clone(), again]);
+    }),
+    ("a person who was forgotten", Promise::Campaigns, |e| {
+        e.people[0].status = "pending".to_owned();
+    }),
+    ("a campaign whose sums are wrong", Promise::Campaigns, |e| {
+        e.campaigns[0].done = 2;
+    }),
+    ("a person who is nobody's", Promise::Campaigns, |e| {
+        e.people.pop();
+    }),
+    ("a claim after an opt-out", Promise::OptedOut, |e| {
+        e.opted_out[0].at = AT - 1;
+    }),
+    ("a dial long after an opt-out", Promise::OptedOut, |e| {
+        let to = e.opted_out[0].number.clone();
+        for dial in e.dials.iter_mut().filter(|dial| dial.to == to) {
+            dial.at += 20_000_000;
+        }
     }),
     ("a client that was never told", Promise::Answered, |e| {
         e.untold.push("key 4".to_owned());

@@ -8,7 +8,7 @@ mod promise;
 pub(crate) use promise::{Promise, Verdict};
 
 use crate::evidence::Evidence;
-use books::{books, recipients, rest};
+use books::{books, campaigns, opted_out, recipients, rest};
 use calls::{dials, endings, interruptions, keys, refusals, transcripts};
 use events::{deliveries, duplicates, order};
 
@@ -25,6 +25,8 @@ pub(crate) fn judge(evidence: &Evidence) -> Verdict {
     duplicates(evidence, &mut verdict);
     books(evidence, &mut verdict);
     recipients(evidence, &mut verdict);
+    campaigns(evidence, &mut verdict);
+    opted_out(evidence, &mut verdict);
     rest(evidence, &mut verdict);
     verdict
 }

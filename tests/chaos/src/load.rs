@@ -10,8 +10,9 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::chance::Chance;
-use crate::evidence::{Asked, Evidence, Look, Meant};
+use crate::evidence::{Asked, Evidence, Look, Meant, OptedOut};
 use crate::http::{Ask, NoReply, Reply, ask};
+use crate::receiver::unix_micros;
 use crate::world::{Account, World};
 
 /// How long a patient client waits for a response.
@@ -41,6 +42,7 @@ pub(crate) struct Seen {
     untold: Vec<String>,
     /// Accepted calls: account index, key, body and handle.
     placed: Vec<(usize, String, String, String)>,
+    opted_out: Vec<OptedOut>,
     /// The node that did not respond to the last request with this key.
     silent: HashMap<String, String>,
     oddities: Vec<String>,
@@ -77,6 +79,7 @@ impl Load {
     pub(crate) async fn run(&self, calls: u64, batches: u64, time: Duration, seed: u64) {
         let mut clients = JoinSet::new();
         let repeating = tokio::spawn(self.clone().repeat(Chance::new(seed, 5)));
+        let opting_out = tokio::spawn(self.clone().opt_out(Chance::new(seed, 7)));
         let every = calls / batches.max(1);
         for number in 0..calls {
             let at = self.began + time.mul_f64(number as f64 / calls as f64);
@@ -99,6 +102,7 @@ impl Load {
         }
         self.over.store(true, Ordering::SeqCst);
         let _ = repeating.await;
+        let _ = opting_out.await;
     }
 
     /// How many clients still wait for a response.
@@ -117,6 +121,7 @@ impl Load {
         evidence.asked.clone_from(&seen.asked);
         evidence.looks.clone_from(&seen.looks);
         evidence.untold.clone_from(&seen.untold);
+        evidence.opted_out.clone_from(&seen.opted_out);
         evidence.oddities.extend(seen.oddities.iter().cloned());
     }
 
@@ -189,6 +194,39 @@ impl Load {
             body: &body,
         };
         self.insist(batch, false, &mut chance).await;
+    }
+
+    /// Suppresses numbers that are called, or soon will be.
+    async fn opt_out(self, mut chance: Chance) {
+        while !self.over.load(Ordering::SeqCst) {
+            tokio::time::sleep(chance.millis(50, 300)).await;
+            let index = chance.index(self.accounts.len());
+            let account = &self.accounts[index];
+            let placed = {
+                let seen = self.seen.lock();
+                let mut last = seen.placed.iter().rev().take(20);
+                let own = last.find(|placed| placed.0 == index && !placed.2.contains("+1500555"));
+                own.and_then(|placed| serde_json::from_str::<serde_json::Value>(&placed.2).ok())
+            };
+            let number = match placed.filter(|_| chance.percent(50)) {
+                Some(call) => call["to"].as_str().unwrap_or_default().to_owned(),
+                None => account.people[chance.index(account.people.len())].clone(),
+            };
+            let body = json!({"number": number}).to_string();
+            let request = Ask::post("/v1/suppressions", &account.token, &body);
+            let (_, address) = self.door(&mut chance);
+            if let Ok(reply) = ask(address, request, PATIENCE).await
+                && reply.status == 201
+            {
+                let account = account.id.clone();
+                let at = unix_micros();
+                self.seen.lock().opted_out.push(OptedOut {
+                    account,
+                    number,
+                    at,
+                });
+            }
+        }
     }
 
     /// Retries until there is a final response.

@@ -8,7 +8,8 @@ use diesel::{Connection as _, RunQueryDsl as _, SqliteConnection};
 use tokio_postgres::SimpleQueryMessage;
 
 use crate::evidence::{
-    Conversation, Delivery, Entry, Event, Evidence, Recipient, StoredKey, Wallet, Words, handle,
+    Campaign, Conversation, Delivery, Entry, Event, Evidence, Person, Recipient, StoredKey, Wallet,
+    Words, handle,
 };
 use crate::world::World;
 
@@ -109,8 +110,15 @@ impl Look {
                 "batch",
                 "batch_calls WHERE status NOT IN ('completed', 'cancelled', 'failed')",
             ),
+            (
+                "campaign",
+                "campaigns WHERE status NOT IN ('completed', 'cancelled')",
+            ),
         ] {
-            let state = if what == "batch" { "status" } else { "state" };
+            let state = match what {
+                "batch" | "campaign" => "status",
+                _ => "state",
+            };
             for [id, state] in self.rows([Id("id"), Text(state)], from).await? {
                 left.push(format!("{what} {id} is left `{state}`"));
             }
@@ -225,6 +233,38 @@ impl Look {
                 to,
                 status,
                 calls,
+            });
+        }
+        let open = "(pending + dialing)";
+        let done = "(reached + unreached + blocked)";
+        let columns = [
+            Id("id"),
+            Text("status"),
+            Text("total"),
+            Text(open),
+            Text(done),
+        ];
+        for [id, status, total, open, done] in self.rows(columns, "campaigns").await? {
+            evidence.campaigns.push(Campaign {
+                id,
+                status,
+                total: number(&total),
+                open: number(&open),
+                done: number(&done),
+            });
+        }
+        let columns = [
+            Id("campaign_id"),
+            Text("number"),
+            Text("status"),
+            Text("attempts"),
+        ];
+        for [campaign, to, status, attempts] in self.rows(columns, "campaign_recipients").await? {
+            evidence.people.push(Person {
+                campaign,
+                to,
+                status,
+                attempts: number(&attempts),
             });
         }
         Ok(())

@@ -38,6 +38,7 @@ pub(crate) async fn run(plan: &Plan, size: Size) -> anyhow::Result<Report> {
     say(began, &format!("{} is set up", plan.database.name()));
     let load = Load::new(&world);
     let faults = Faults::new(world.clone());
+    world.start_campaigns().await?;
     let time = Duration::from_secs(size.seconds);
     let placing = {
         let (load, seed) = (load.clone(), plan.seed);
@@ -81,6 +82,12 @@ pub(crate) async fn run(plan: &Plan, size: Size) -> anyhow::Result<Report> {
         took: began.elapsed(),
         logs: logs(&world).await,
     })
+}
+
+/// A time of the dial log, such as `2026-11-28T18:04:39.123456Z`, in Unix microseconds.
+fn micros(time: &str) -> anyhow::Result<i64> {
+    let time: jiff::Timestamp = time.parse()?;
+    Ok(time.as_microsecond())
 }
 
 /// Prints the progress.
@@ -127,6 +134,7 @@ async fn gather(
             handle: word("handle"),
             to: word("to"),
             node: word("node"),
+            at: micros(&word("at"))?,
             line: dial.to_string(),
         });
     }

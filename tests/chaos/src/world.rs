@@ -55,6 +55,9 @@ pub(crate) struct Account {
     pub(crate) id: String,
     pub(crate) token: String,
     pub(crate) agent: String,
+    /// A running campaign of the agent, and the numbers that it calls.
+    pub(crate) campaign: String,
+    pub(crate) people: Vec<String>,
     /// An agent that batches may use.
     pub(crate) legacy: String,
     /// 32 hexadecimal digits each.
@@ -63,6 +66,9 @@ pub(crate) struct Account {
 
 /// A node or server, shared between the tasks that kill it and those that watch it.
 pub(crate) type Shared<T> = Arc<Mutex<T>>;
+
+/// The recipients of each account's campaign.
+const PEOPLE: usize = 60;
 
 /// The servers, nodes and accounts of a run; all end when it is dropped.
 pub(crate) struct World {
@@ -187,7 +193,13 @@ impl World {
         let mut endpoints = Vec::new();
         for endpoint in 0..2 {
             let path = format!("/{number}/{endpoint}");
-            let body = json!({"url": self.receiver.url(&path)});
+            let events = [
+                "call.initiated",
+                "call.completed",
+                "call.failed",
+                "campaign.completed",
+            ];
+            let body = json!({"url": self.receiver.url(&path), "events": events});
             let made = self.setup(&token, "POST", "/v1/webhooks", &body).await?;
             let id = text(&made["id"])?;
             self.receiver
@@ -195,13 +207,48 @@ impl World {
             endpoints.push(id.replace('-', ""));
         }
         let legacy = self.legacy(&token).await?;
+        let people: Vec<String> = (0..PEOPLE)
+            .map(|person| format!("+52157{number:03}{person:05}"))
+            .collect();
+        let campaign = self.campaign(&token, &agent, &people).await?;
         Ok(Account {
             id: id.replace('-', ""),
             token,
             agent,
+            campaign,
+            people,
             legacy,
             endpoints,
         })
+    }
+
+    /// A draft that may call each of these people once.
+    async fn campaign(
+        &self,
+        token: &str,
+        agent: &str,
+        people: &[String],
+    ) -> anyhow::Result<String> {
+        let settings = json!({"calls_per_minute": 600, "breaker": {"failure_percent": 0},
+            "retries": {"most_attempts": 1}});
+        let draft = json!({"name": "All", "agent_id": agent, "settings": settings});
+        let made = self.setup(token, "POST", "/v1/campaigns", &draft).await?;
+        let campaign = text(&made["id"])?;
+        let recipients: Vec<Value> = people.iter().map(|to| json!({"to": to})).collect();
+        let path = format!("/v1/campaigns/{campaign}/recipients");
+        let body = json!({"recipients": recipients});
+        self.setup(token, "POST", &path, &body).await?;
+        Ok(campaign)
+    }
+
+    /// Starts the campaigns of all accounts.
+    pub(crate) async fn start_campaigns(&self) -> anyhow::Result<()> {
+        for account in &self.accounts {
+            let path = format!("/v1/campaigns/{}/start", account.campaign);
+            self.setup(&account.token, "POST", &path, &json!({}))
+                .await?;
+        }
+        Ok(())
     }
 
     /// The legacy agent that has a number, once it is listed.

@@ -74,6 +74,55 @@ pub(super) fn recipients(evidence: &Evidence, verdict: &mut Verdict) {
     );
 }
 
+pub(super) fn campaigns(evidence: &Evidence, verdict: &mut Verdict) {
+    let mut dialed: HashMap<&str, i64> = HashMap::new();
+    for dial in &evidence.dials {
+        *dialed.entry(&dial.to).or_default() += 1;
+    }
+    for one in &evidence.people {
+        let times = dialed.get(one.to.as_str()).copied().unwrap_or(0);
+        let right = one.status == "done" && one.attempts <= 1 && times <= one.attempts;
+        verdict.holds(Promise::Campaigns, right, || {
+            format!("dialed {times} times: {one:?}")
+        });
+    }
+    for one in &evidence.campaigns {
+        let people = evidence.people.iter().filter(|p| p.campaign == one.id);
+        let right = one.status == "completed" && one.open == 0 && one.done == one.total;
+        let right = right && i64::try_from(people.count()) == Ok(one.total);
+        verdict.holds(Promise::Campaigns, right, || format!("{one:?}"));
+    }
+    verdict.count(
+        Promise::Campaigns,
+        format!("{} recipients", evidence.people.len()),
+    );
+}
+
+/// How long a dial may be on its way.
+const ON_ITS_WAY_US: i64 = 10_000_000;
+
+pub(super) fn opted_out(evidence: &Evidence, verdict: &mut Verdict) {
+    for one in &evidence.opted_out {
+        let calls = evidence.conversations.iter();
+        let calls = calls.filter(|call| call.account == one.account && call.to == one.number);
+        for call in calls {
+            verdict.holds(Promise::OptedOut, call.times.0 <= one.at, || {
+                format!("{} was claimed at {}: {one:?}", call.handle(), call.times.0)
+            });
+            let handle = call.handle();
+            for dial in evidence.dials.iter().filter(|dial| dial.handle == handle) {
+                verdict.holds(Promise::OptedOut, dial.at <= one.at + ON_ITS_WAY_US, || {
+                    format!("{one:?}: {}", dial.line)
+                });
+            }
+        }
+    }
+    verdict.count(
+        Promise::OptedOut,
+        format!("{} suppressed", evidence.opted_out.len()),
+    );
+}
+
 pub(super) fn rest(evidence: &Evidence, verdict: &mut Verdict) {
     for look in &evidence.looks {
         verdict.holds(Promise::Readable, matches!(look.status, 200 | 503), || {

@@ -22,6 +22,8 @@ pub(crate) enum Promise {
     Refused,
     Readable,
     Recipients,
+    Campaigns,
+    OptedOut,
     Answered,
     Hangs,
     Sound,
@@ -29,7 +31,7 @@ pub(crate) enum Promise {
 
 impl Promise {
     /// Every promise, in the order of the table.
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 22] = [
         Self::DialedOnce,
         Self::Number,
         Self::Ends,
@@ -47,6 +49,8 @@ impl Promise {
         Self::Refused,
         Self::Readable,
         Self::Recipients,
+        Self::Campaigns,
+        Self::OptedOut,
         Self::Answered,
         Self::Hangs,
         Self::Sound,
@@ -74,6 +78,12 @@ impl Promise {
             Self::Refused => "what was refused is not dialed and leaves nothing",
             Self::Readable => "an accepted call can be read from then on, on every node",
             Self::Recipients => "a batch calls each recipient at most once",
+            Self::Campaigns => {
+                "a campaign calls each recipient at most as often as it may, and its sums are its recipients"
+            }
+            Self::OptedOut => {
+                "no call is claimed after its number was suppressed, and none dialed 10 s later"
+            }
             Self::Answered => "whoever asks long enough is answered",
             Self::Hangs => "no call goes on at the carrier when all have ended",
             Self::Sound => "no node ends by itself or panics; nothing answers 500",
@@ -100,6 +110,8 @@ impl Promise {
             Self::Refused => "unknown agents, bad numbers",
             Self::Readable => "reads on other nodes right after the answer",
             Self::Recipients => "kills around each look at a batch",
+            Self::Campaigns => "kills around each round; nodes that race for one campaign",
+            Self::OptedOut => "suppressions of numbers that wait, ring and talk",
             Self::Answered => "everything at once",
             Self::Hangs => "kills of nodes with live calls",
             Self::Sound => "everything at once",
