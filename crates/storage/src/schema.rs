@@ -787,14 +787,6 @@ tables! {
         credits -> BigInt,
     }
 
-    usage_hours (account_id, hour) {
-        account_id -> sql::Uuid,
-        hour -> Integer,
-        calls -> BigInt,
-        failed -> BigInt,
-        answered -> BigInt,
-    }
-
     widgets (agent_id) {
         agent_id -> sql::Uuid,
         account_id -> sql::Uuid,

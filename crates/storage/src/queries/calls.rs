@@ -9,7 +9,7 @@ use super::{
     idempotency::{self, KeyOwner},
     moments,
     settling::Settling,
-    talks, usage, usage_hours,
+    talks, usage,
     wallets::{self, Draw, Reserve},
 };
 use crate::prelude::*;
@@ -27,19 +27,6 @@ pub(crate) struct Ended {
     pub(crate) started_at: Timestamp,
     pub(crate) duration_seconds: Option<i64>,
     failure_reason: Option<FailureReason>,
-    pub(crate) outcome: Option<Outcome>,
-}
-
-impl Ended {
-    /// What a call adds to the totals of its hour.
-    pub(crate) fn in_hour(&self, state: CallState) -> UsageHour {
-        UsageHour {
-            hour: UsageHour::of(self.started_at),
-            calls: 1,
-            failed: i64::from(state == CallState::Failed),
-            answered: i64::from(self.outcome.is_some_and(Outcome::is_success)),
-        }
-    }
 }
 
 /// The row of a new conversation, placed here or inbound.
@@ -391,10 +378,7 @@ async fn finish(
         true => events::emit(conn, account, Some(id), settlement.event, at).await?,
         false => Vec::new(),
     };
-    // Last, because every ending call of the account writes to the rows of the hour and the day.
-    if ended.voice {
-        usage_hours::add(conn, vec![(account, ended.in_hour(state))]).await?;
-    }
+    // Last, because every ending call of the account writes to the row of the day.
     let day = UsageDay {
         day: ended.started_at.utc_day(),
         calls: i64::from(ended.voice),

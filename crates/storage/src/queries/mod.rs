@@ -80,7 +80,6 @@ mod tools;
 pub(crate) mod trials;
 pub(crate) mod turns;
 pub(crate) mod usage;
-pub(crate) mod usage_hours;
 pub(crate) mod voices;
 pub(crate) mod wallets;
 pub(crate) mod whatsapp;

@@ -4,9 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    calls as ends, events, locked_wallets as wallets, moments, placing, usage, usage_hours,
-};
+use super::{calls as ends, events, locked_wallets as wallets, moments, placing, usage};
 use crate::database::Together;
 use crate::postgres::sharing::{self, Share, Shared};
 use crate::prelude::*;
@@ -109,7 +107,6 @@ async fn settle_together(
     let mut with_deliveries: HashMap<ConversationId, Vec<EndpointId>> = HashMap::new();
     let (mut entered, mut ledger, mut outbox) = (Vec::new(), Vec::new(), Vec::new());
     let mut deliveries = Vec::new();
-    let mut hours: BTreeMap<(AccountId, i32), UsageHour> = BTreeMap::new();
     let mut days: BTreeMap<(AccountId, i32), UsageDay> = BTreeMap::new();
     for (one, ended) in &ours {
         let Settlement {
@@ -135,14 +132,6 @@ async fn settle_together(
             }
         }
         outbox.push(events::row(one.account, Some(one.id), event.clone(), *at));
-        let more = ended.in_hour(*state);
-        let total = hours.entry((one.account, more.hour)).or_insert(UsageHour {
-            hour: more.hour,
-            ..UsageHour::default()
-        });
-        total.calls += more.calls;
-        total.failed += more.failed;
-        total.answered += more.answered;
         let day = ended.started_at.utc_day();
         let total = days.entry((one.account, day)).or_insert(UsageDay {
             day,
@@ -190,8 +179,6 @@ async fn settle_together(
         )
         .await?;
     wallets::keep(conn, purses).await?;
-    let of_account = |((account, _), total)| (account, total);
-    usage_hours::add(conn, hours.into_iter().map(of_account).collect()).await?;
     let of_account = |((account, _), total)| (account, total);
     usage::add(conn, days.into_iter().map(of_account).collect()).await?;
     failpoints::hit(failpoints::CLOSE_BEFORE_COMMIT);

@@ -2,35 +2,6 @@
 
 use crate::prelude::*;
 
-/// Totals of the calls that began in one hour, once they have ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = usage_hours)]
-pub struct UsageHour {
-    /// The UTC hour, counted from 1970-01-01 ([`UsageHour::of`]).
-    pub hour: i32,
-    /// Calls that have ended.
-    pub calls: i64,
-    /// Those of them that failed.
-    pub failed: i64,
-    /// Those in which a person spoke ([`Outcome::is_success`]).
-    pub answered: i64,
-}
-
-impl UsageHour {
-    const MICROS: i64 = 3_600_000_000;
-
-    /// The number of an instant's hour.
-    #[must_use]
-    pub fn of(at: Timestamp) -> i32 {
-        i32::try_from(at.micros().div_euclid(Self::MICROS)).unwrap_or(i32::MAX)
-    }
-
-    #[must_use]
-    pub fn begins_at(&self) -> Timestamp {
-        Timestamp::from_micros(i64::from(self.hour) * Self::MICROS)
-    }
-}
-
 /// The conversations whose totals an overview shows: those that began in a range, of one agent or of all.
 #[derive(Debug, Clone, Copy)]
 pub struct Stretch {

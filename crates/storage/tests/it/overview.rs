@@ -1,49 +1,13 @@
 //! The queries of an account's overview, and its members' own chats.
 
 use offhook_domain::{CallState, Channel, FailureReason, TerminationReason};
-use offhook_storage::{CallLatency, ChatEnding, Quarter, Store, Stretch, UsageHour, mint};
+use offhook_storage::{CallLatency, ChatEnding, Quarter, Store, Stretch, mint};
 use offhook_testkit::contract;
 
 use crate::it::billing::assert_books;
 use crate::it::shop::{CANCELLED, Shop, T0, after, node, settlement, turn};
 
-const HOUR: u64 = 3_600;
-
-fn hour(calls: i64, failed: i64, at: u64) -> UsageHour {
-    UsageHour {
-        hour: UsageHour::of(after(at)),
-        calls,
-        failed,
-        answered: 0,
-    }
-}
-
 contract! {
-    async fn calls_count_in_the_hour_that_they_began_once_they_have_ended(store: Store) {
-        let shop = Shop::new(&store).await;
-        let hours = |first: u64, last: u64| {
-            let between = (UsageHour::of(after(first)), UsageHour::of(after(last)));
-            store.usage_hours(shop.account, between.0, between.1)
-        };
-        let (id, claim) = shop.closing(node()).await;
-        assert_eq!(hours(0, HOUR).await.unwrap(), []);
-        let settled = store.settle_call((shop.account, id, claim), settlement(CallState::Completed, 7));
-        assert!(settled.await.unwrap().is_some());
-        assert_eq!(hours(0, HOUR).await.unwrap(), [hour(1, 0, 0)]);
-        for second in [1, HOUR, HOUR + 1] {
-            let id = shop.place(after(second)).await;
-            let ended = store.end_queued_call((shop.account, id), CANCELLED, settlement(CallState::Failed, 0));
-            assert!(ended.await.unwrap().is_some());
-        }
-        let both = [hour(2, 1, 0), hour(2, 2, HOUR)];
-        assert_eq!(hours(0, HOUR).await.unwrap(), both);
-        assert_eq!(hours(HOUR, HOUR).await.unwrap(), both[1..]);
-        let other = Shop::new(&store).await;
-        let first = UsageHour::of(T0);
-        assert_eq!(store.usage_hours(other.account, first, first + 1).await.unwrap(), []);
-        assert_eq!(both[0].begins_at().micros() % 3_600_000_000, 0);
-    }
-
     async fn an_agents_newest_conversation_is_found_with_those_of_others(store: Store) {
         let (shop, other) = (Shop::new(&store).await, Shop::new(&store).await);
         let last = |account| store.last_conversations(account, vec![shop.agent, other.agent]);
