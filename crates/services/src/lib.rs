@@ -102,7 +102,8 @@ pub use billing::{Billing, MonthSoFar, Seller, USAGE_DAYS};
 pub use caller::Caller;
 pub use calls::{CallSettings, Calls, Looks, PlaceCall};
 pub use campaigns::{
-    AddedRecipients, CAMPAIGN_ROWS_AT_MOST, CampaignEstimate, Campaigns, RecipientsUpload,
+    AddedRecipients, CAMPAIGN_ROWS_AT_MOST, CampaignEstimate, Campaigns, RecipientsPreview,
+    RecipientsUpload,
 };
 pub use catalog::{Catalog, CatalogError, Model, ModelKind, ModelPrice, PricePart, price, priced};
 pub use chats::{Answering, ChatEvent, ChatReply, ChatTranscript, Chats, OpenedChat, WidgetDoor};

@@ -2,20 +2,15 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header::CONTENT_DISPOSITION;
-use actix_web::web::Bytes;
-use futures_util::{StreamExt as _, stream};
+use futures_util::StreamExt as _;
 use offhook_domain::{
-    AgentId, CallHandle, CampaignId, CampaignRecipientStatus, CampaignStatus, FieldError, Json,
-    Outcome, Timestamp,
+    AgentId, CampaignId, CampaignRecipientStatus, CampaignStatus, FieldError, Json, Outcome,
+    Timestamp,
 };
 use offhook_services::RecipientsUpload;
-use offhook_services::csv_file::{MARK, written};
-use offhook_services::store::{
-    CampaignFilter, CampaignRecipient, CampaignRecipientFilter, CampaignStep,
-};
+use offhook_services::store::{CampaignFilter, CampaignRecipientFilter, CampaignStep};
 use uuid::Uuid;
 
-use crate::ApiError;
 use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
 use crate::request::ask::{Ask, CampaignsRead, CampaignsWrite};
@@ -43,9 +38,6 @@ pub(crate) fn routes() -> Vec<Endpoint> {
         at("/v1/campaigns/{id}/results").get(results),
     ]
 }
-
-/// Recipients that are read at once for a file.
-const AT_ONCE: u32 = 1_000;
 
 impl FromQuery for CampaignFilter {
     fn read(query: &mut QueryReader) -> Result<Self, FieldError> {
@@ -175,61 +167,12 @@ async fn events(ask: Ask<CampaignsRead, CampaignId, (), Resume>) -> Reply {
 
 /// `GET /v1/campaigns/{id}/results`: what came of every recipient, as CSV.
 async fn results(ask: Ask<CampaignsRead, CampaignId>) -> Reply {
-    let (services, whose) = (ask.services().clone(), (ask.account(), ask.id));
-    // Another account's campaign is not found before the file begins.
-    services.campaigns().get(whose.0, whose.1).await?;
-    let head = [
-        "to",
-        "name",
-        "status",
-        "outcome",
-        "rule",
-        "attempts",
-        "call_id",
-        "next_at",
-        "updated_at",
-        "variables",
-    ];
-    let mut first = MARK.as_bytes().to_vec();
-    first.extend(written([head.map(str::to_owned).to_vec()]));
-    let rows = stream::try_unfold(Some(None), move |place| {
-        let services = services.clone();
-        async move {
-            let Some(after) = place else { return Ok(None) };
-            let filter = CampaignRecipientFilter::default();
-            let page = services
-                .campaigns()
-                .recipients(whose, filter, after, AT_ONCE);
-            let page = page.await?;
-            let last = page.items.last().filter(|_| page.has_more);
-            let next = last.map(|one| Some(one.place));
-            let lines = Bytes::from(written(page.items.iter().map(line)));
-            Ok::<_, ApiError>(Some((lines, next)))
-        }
-    });
+    let campaigns = ask.services().campaigns();
+    let rows = campaigns.results(ask.account(), ask.id).await?;
     // On an error the response is cut off, so that the file is not taken for complete.
     let rows = rows.map(|lines| lines.map_err(|_| std::io::Error::other("the list broke off")));
-    let first = stream::iter([Ok(Bytes::from(first))]);
     Ok(HttpResponse::Ok()
         .content_type("text/csv; charset=utf-8")
         .insert_header((CONTENT_DISPOSITION, "attachment; filename=\"results.csv\""))
-        .streaming(first.chain(rows)))
-}
-
-fn line(one: &CampaignRecipient) -> Vec<String> {
-    fn shown(value: Option<impl ToString>) -> String {
-        value.map(|value| value.to_string()).unwrap_or_default()
-    }
-    vec![
-        one.number.to_string(),
-        one.name.clone(),
-        one.status.to_string(),
-        shown(one.outcome),
-        shown(one.blocked_by),
-        one.attempts.to_string(),
-        shown(one.conversation_id.map(CallHandle)),
-        shown(one.next_at()),
-        one.updated_at.to_string(),
-        one.variables.clone(),
-    ]
+        .streaming(rows))
 }

@@ -3,6 +3,7 @@
 mod call_back;
 mod estimate;
 mod recipients;
+mod results;
 pub(crate) mod round;
 mod scheduler;
 mod steps;
@@ -31,7 +32,7 @@ pub(crate) use call_back::with_call_back;
 pub use estimate::CampaignEstimate;
 pub use recipients::{
     AddedRecipients, CampaignRecipientRequest, ROWS_AT_MOST as CAMPAIGN_ROWS_AT_MOST,
-    RecipientsUpload,
+    RecipientsPreview, RecipientsUpload,
 };
 pub(crate) use scheduler::keep_calling;
 

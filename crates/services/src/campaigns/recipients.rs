@@ -26,6 +26,9 @@ const RECIPIENTS_AT_MOST: i32 = 1_000_000;
 /// Rows that are written together: the campaign's calls are placed between them.
 const AT_ONCE: usize = 5_000;
 
+/// Rows that a preview shows.
+const PREVIEWED: usize = 5;
+
 /// The column or member with the number.
 const TO: &str = "to";
 
@@ -82,6 +85,19 @@ pub struct AddedRecipients {
     /// Those that the campaign had already.
     pub duplicates: usize,
     /// Rows that were left out.
+    pub bad_rows: usize,
+    /// What is wrong with the first of them.
+    pub bad: Vec<RowFault>,
+}
+
+/// What would be added of recipients.
+#[derive(Debug)]
+pub struct RecipientsPreview {
+    /// Rows without a fault.
+    pub rows: usize,
+    /// The first of them.
+    pub first: Vec<NewCampaignRecipient>,
+    /// Rows with a fault.
     pub bad_rows: usize,
     /// What is wrong with the first of them.
     pub bad: Vec<RowFault>,
@@ -191,6 +207,46 @@ impl Campaigns {
         upload: &RecipientsUpload,
     ) -> Result<AddedRecipients> {
         let at = self.0.clock.now();
+        let (field, rows, skips) = self.read(account, id, upload).await?;
+        let (rows, bad_rows, bad) = match skips {
+            true => rows.into_parts(),
+            false => (rows.finish(field)?, 0, Vec::new()),
+        };
+        let given = rows.len();
+        let added = self.write(account, id, rows, at).await?;
+        tracing::info!(campaign = %id, recipients = added, "recipients added to a campaign");
+        self.0.wakes.campaigns.notify_one();
+        Ok(AddedRecipients {
+            added,
+            duplicates: given - added,
+            bad_rows,
+            bad,
+        })
+    }
+
+    /// Reads recipients and writes nothing: what [`Campaigns::add`] would add if bad rows were left out.
+    pub async fn preview(
+        &self,
+        account: AccountId,
+        id: CampaignId,
+        upload: &RecipientsUpload,
+    ) -> Result<RecipientsPreview> {
+        let (rows, bad_rows, bad) = self.read(account, id, upload).await?.1.into_parts();
+        Ok(RecipientsPreview {
+            rows: rows.len(),
+            first: rows.into_iter().take(PREVIEWED).collect(),
+            bad_rows,
+            bad,
+        })
+    }
+
+    /// The field that holds the rows, the rows, and whether bad ones are left out.
+    async fn read(
+        &self,
+        account: AccountId,
+        id: CampaignId,
+        upload: &RecipientsUpload,
+    ) -> Result<(&'static str, Rows<NewCampaignRecipient>, bool)> {
         let mut fields = Fields::of(&upload.fields, "")?;
         let skips = match fields.peek("skip_bad_rows") {
             // A form has texts alone.
@@ -215,30 +271,16 @@ impl Campaigns {
         let reader = Reader {
             prefixes: &self.0.calls.allowed_prefixes,
             window: settings_of(&campaign)?.window.map(Window::of),
-            at,
+            at: self.0.clock.now(),
         };
         let (field, rows) = match &upload.file {
             Some(file) => (csv_file::FILE, reader.csv(file)?),
             None => ("recipients", reader.json(items.unwrap_or_default())),
         };
-        let (rows, bad_rows, bad) = if skips {
-            rows.into_parts()
-        } else {
-            (rows.finish(field)?, 0, Vec::new())
-        };
-        if rows.is_empty() && bad_rows == 0 {
+        if rows.is_empty() {
             return Err(FieldError::new(field, Fault::Empty).into());
         }
-        let given = rows.len();
-        let added = self.write(account, id, rows, at).await?;
-        tracing::info!(campaign = %id, recipients = added, "recipients added to a campaign");
-        self.0.wakes.campaigns.notify_one();
-        Ok(AddedRecipients {
-            added,
-            duplicates: given - added,
-            bad_rows,
-            bad,
-        })
+        Ok((field, rows, skips))
     }
 
     async fn write(

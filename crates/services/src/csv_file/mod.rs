@@ -43,6 +43,10 @@ impl<T> Rows<T> {
         }
     }
 
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.good.is_empty() && self.bad == 0
+    }
+
     /// The good rows, how many are bad, and what is wrong with the first of those.
     pub(crate) fn into_parts(self) -> (Vec<T>, usize, Vec<RowFault>) {
         (self.good, self.bad, self.named)
