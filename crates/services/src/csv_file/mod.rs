@@ -130,6 +130,7 @@ pub(crate) fn read_rows<T>(
     let mut reader = csv::ReaderBuilder::new()
         .flexible(true)
         .has_headers(true)
+        .delimiter(delimiter(file))
         .from_reader(file);
     let columns = reader
         .headers()
@@ -172,6 +173,20 @@ pub(crate) fn read_rows<T>(
         });
     }
     Ok(rows)
+}
+
+/// The sign between a file's cells: the one that its first row has most of. Spreadsheets of some countries write semicolons,
+/// and what is copied from one has tabs.
+#[must_use]
+pub fn delimiter(file: &[u8]) -> u8 {
+    let mut lines = file.split(|byte| matches!(byte, b'\r' | b'\n'));
+    let first = lines.next().unwrap_or_default();
+    let of = |sign: &u8| first.iter().filter(|byte| *byte == sign).count();
+    // Of signs that are as many, the last one.
+    [b'\t', b';', b',']
+        .into_iter()
+        .max_by_key(of)
+        .unwrap_or(b',')
 }
 
 /// Spreadsheets recognize UTF-8 by these first bytes.

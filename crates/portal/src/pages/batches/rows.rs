@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use offhook_domain::{E164, E164Error};
 use offhook_services::RECIPIENTS_AT_MOST;
-use offhook_services::csv_file::CsvRows;
+use offhook_services::csv_file::{CsvRows, delimiter};
 
 use crate::lang::{Lang, text};
 use crate::parts::words::count;
@@ -73,15 +73,11 @@ impl Rows {
     pub(super) fn read(file: &[u8], t: Lang) -> Result<Self, String> {
         let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
         let Ok(text) = std::str::from_utf8(file) else {
-            return Err(text!(
-                t,
-                "The file is not in UTF-8. Save it as \"CSV UTF-8\" and choose it again.",
-                "El archivo no está en UTF-8. Guárdalo como \"CSV UTF-8\" y elígelo de nuevo."
-            ));
+            return Err(not_utf8(t).to_owned());
         };
         let mut reader = csv::ReaderBuilder::new()
             .flexible(true)
-            .delimiter(delimiter(text))
+            .delimiter(delimiter(file))
             .from_reader(text.as_bytes());
         let unreadable = |_| {
             text!(
@@ -215,24 +211,17 @@ impl Rows {
     }
 }
 
+pub(in crate::pages) const fn not_utf8(t: Lang) -> &'static str {
+    t.t(
+        "The file is not in UTF-8. Save it as \"CSV UTF-8\" and choose it again.",
+        "El archivo no está en UTF-8. Guárdalo como \"CSV UTF-8\" y elígelo de nuevo.",
+    )
+}
+
 impl Record {
     /// The number in the column `to`.
     fn number(&self, to: usize) -> String {
         number(self.cells.get(to).map_or("", String::as_str))
-    }
-}
-
-/// The delimiter: the one that the first row has most of.
-fn delimiter(text: &str) -> u8 {
-    let first = text.lines().next().unwrap_or("");
-    let of = |sign: char| first.matches(sign).count();
-    let (comma, semicolon, tab) = (of(','), of(';'), of('\t'));
-    if semicolon > comma && semicolon >= tab {
-        b';'
-    } else if tab > comma {
-        b'\t'
-    } else {
-        b','
     }
 }
 
