@@ -2,7 +2,7 @@
 
 mod analysis;
 mod choices;
-mod control;
+pub(super) mod control;
 pub(super) mod document;
 mod editor;
 mod form;

@@ -1,13 +1,13 @@
 //! Batch calls: many people called by one agent.
 
-mod detail;
+pub(super) mod detail;
 mod new;
 mod results;
-mod rows;
+pub(super) mod rows;
 
 use maud::{Markup, html};
 use offhook_domain::{AgentId, BatchId, BatchStatus, MemberRole, PausedReason, Runtime};
-use offhook_services::store::{AgentFilter, Batch, BatchFilter};
+use offhook_services::store::{AgentFilter, Batch, BatchFilter, PhoneNumber};
 
 use crate::PATH;
 use crate::lang::{Lang, text};
@@ -48,8 +48,17 @@ async fn callers(visitor: &Visitor) -> Result<AgentChoice> {
     AgentChoice::of(visitor, filter).await
 }
 
-/// The number that a batch calls from: the one with this id, or else the agent's own.
-async fn calls_from(visitor: &Visitor, id: &str) -> String {
+/// A number with its label.
+pub(super) fn number_named(number: &PhoneNumber) -> (String, String) {
+    let text = match number.label.as_str() {
+        "" => number.phone_number.to_string(),
+        label => format!("{} ({label})", number.phone_number),
+    };
+    (number.id.to_string(), text)
+}
+
+/// The number that calls are placed from: the one with this id, or else the agent's own.
+pub(super) async fn calls_from(visitor: &Visitor, id: &str) -> String {
     if id.is_empty() {
         let t = visitor.lang();
         return t.t("Agent's number", "Número del agente").to_owned();

@@ -104,7 +104,7 @@ async fn rows_part(visit: Visit<Viewer>) -> Answer {
 }
 
 /// Tells lists apart.
-fn tag(rows: &Markup) -> String {
+pub(in crate::pages) fn tag(rows: &Markup) -> String {
     let mut hasher = DefaultHasher::new();
     rows.0.hash(&mut hasher);
     format!("{:016x}", hasher.finish())

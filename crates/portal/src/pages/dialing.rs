@@ -2,7 +2,7 @@
 
 mod add;
 mod check;
-mod rules;
+pub(super) mod rules;
 pub(crate) mod wording;
 
 use futures_util::StreamExt as _;

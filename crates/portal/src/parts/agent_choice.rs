@@ -5,6 +5,7 @@ use offhook_domain::AgentId;
 use offhook_services::store::{Agent, AgentFilter};
 
 use super::form::{Input, Select};
+use crate::lang::Lang;
 use crate::trouble::Result;
 use crate::visit::{Visitor, first};
 
@@ -51,6 +52,21 @@ impl AgentChoice {
         found.map_or_else(|| id.to_owned(), |agent| agent.name.clone())
     }
 
+    /// The agents' ids and names; `None` where they are too many for a list.
+    pub(crate) fn options(&self) -> Option<Vec<(String, String)>> {
+        let agents = self.agents.iter();
+        let named = agents.map(|agent| (agent.id.to_string(), agent.name.clone()));
+        self.is_whole.then(|| named.collect())
+    }
+
+    /// The hint where the id is typed.
+    pub(crate) const fn typed(t: Lang) -> &'static str {
+        t.t(
+            "Too many agents for a list: type the agent's ID from its page.",
+            "Hay demasiados agentes para una lista: escribe el ID del agente que muestra su página.",
+        )
+    }
+
     /// The field. `none` is the option for no agent, if there is one.
     pub(crate) fn field(
         &self,
@@ -60,16 +76,11 @@ impl AgentChoice {
         chosen: &str,
         none: Option<&str>,
     ) -> Markup {
-        if !self.is_whole {
-            let hint = visitor.t(
-                "Too many agents for a list: type the agent's ID from its page.",
-                "Hay demasiados agentes para una lista: escribe el ID del agente que muestra su página.",
-            );
+        let Some(agents) = self.options() else {
+            let hint = Self::typed(visitor.lang());
             return Input::text(name, label).value(chosen).hint(hint).render();
-        }
+        };
         let none = none.map(|none| (String::new(), none.to_owned()));
-        let agents = self.agents.iter();
-        let agents = agents.map(|agent| (agent.id.to_string(), agent.name.clone()));
         Select::new(name, label)
             .options(none)
             .options(agents)

@@ -15,15 +15,20 @@ use crate::trouble::field_of;
 
 /// Why a field was refused, by the path that the rules name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(in crate::pages) struct Fault {
     /// The field's name in the form.
     path: String,
     message: String,
 }
 
 impl Fault {
+    pub(in crate::pages) fn all_of(messages: &[String], fields: &Fields) -> Vec<Self> {
+        let faults = messages.iter();
+        faults.filter_map(|text| Self::of(text, fields)).collect()
+    }
+
     /// The field that a refusal names.
-    pub(super) fn of(text: &str, fields: &Fields) -> Option<Self> {
+    fn of(text: &str, fields: &Fields) -> Option<Self> {
         let (path, message) = field_of(text)?;
         let path = path.strip_prefix("config.").unwrap_or(path);
         // A provider's settings are one field.
@@ -62,20 +67,20 @@ fn named_row(path: &str, fields: &Fields) -> Option<String> {
 }
 
 /// A form that is being drawn.
-pub(super) struct Sheet<'a> {
-    pub(super) lang: Lang,
+pub(in crate::pages) struct Sheet<'a> {
+    pub(in crate::pages) lang: Lang,
     /// What it shows.
-    pub(super) fields: &'a Fields,
-    pub(super) faults: Vec<Fault>,
+    pub(in crate::pages) fields: &'a Fields,
+    pub(in crate::pages) faults: Vec<Fault>,
     /// The rows to which rows were added.
-    pub(super) add: &'a str,
+    pub(in crate::pages) add: &'a str,
     /// The refused fields that are drawn: the fault's path, the id of the control, its label.
-    pub(super) refused: RefCell<Vec<Drawn>>,
+    pub(in crate::pages) refused: RefCell<Vec<Drawn>>,
 }
 
 /// A control of a refused field.
 #[derive(Debug)]
-pub(super) struct Drawn {
+pub(in crate::pages) struct Drawn {
     path: String,
     id: String,
     label: String,
@@ -89,15 +94,15 @@ pub(super) const PLAIN_ROWS: Beside<'_> = ("", &|_, _| html! {});
 
 /// A control's label, rule and list.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Says<'a> {
-    pub(super) label: &'a str,
+pub(in crate::pages) struct Says<'a> {
+    pub(in crate::pages) label: &'a str,
     pub(super) hint: &'a str,
     /// The id of a `datalist`.
     pub(super) list: Option<&'a str>,
 }
 
 /// A label and its rule.
-pub(super) const fn says<'a>(label: &'a str, hint: &'a str) -> Says<'a> {
+pub(in crate::pages) const fn says<'a>(label: &'a str, hint: &'a str) -> Says<'a> {
     Says {
         label,
         hint,
@@ -106,7 +111,7 @@ pub(super) const fn says<'a>(label: &'a str, hint: &'a str) -> Says<'a> {
 }
 
 /// A slider's ends and step, the value of an empty field, and the unit.
-pub(super) struct Span<'a> {
+pub(in crate::pages) struct Span<'a> {
     low: f64,
     high: f64,
     step: f64,
@@ -114,7 +119,7 @@ pub(super) struct Span<'a> {
     unit: &'a str,
 }
 
-pub(super) const fn span(ends: [f64; 2], step: f64, usual: f64, unit: &str) -> Span<'_> {
+pub(in crate::pages) const fn span(ends: [f64; 2], step: f64, usual: f64, unit: &str) -> Span<'_> {
     Span {
         low: ends[0],
         high: ends[1],
@@ -127,13 +132,24 @@ pub(super) const fn span(ends: [f64; 2], step: f64, usual: f64, unit: &str) -> S
 impl Sheet<'_> {
     /// The refusal as a sentence that leads to its control, by the control's label, and the control's place on the page;
     /// `None` if no control is of that field.
-    pub(super) fn link_of(&self, fault: &Fault) -> Option<(usize, Markup)> {
+    fn link_of(&self, fault: &Fault) -> Option<(usize, Markup)> {
         let refused = self.refused.borrow();
         let place = refused.iter().position(|drawn| drawn.path == fault.path)?;
         let drawn = &refused[place];
         let link =
             html! { a href={ "#" (drawn.id) } { (drawn.label) ": " (sentence(&fault.message)) } };
         Some((place + 1, link))
+    }
+
+    /// Everything for which the form was refused, in the order of the page; a fault of a control leads to it.
+    pub(in crate::pages) fn links(&self, messages: &[String]) -> Vec<Markup> {
+        let links = messages.iter().map(|message| {
+            let link = Fault::of(message, self.fields).and_then(|fault| self.link_of(&fault));
+            link.unwrap_or_else(|| (0, sentence(message)))
+        });
+        let mut links: Vec<(usize, Markup)> = links.collect();
+        links.sort_by_key(|(place, _)| *place);
+        links.into_iter().map(|(_, link)| link).collect()
     }
 
     /// Keeps a field's control if it is refused.
@@ -160,13 +176,13 @@ impl Sheet<'_> {
         }
     }
 
-    pub(super) fn line(&self, name: &str, says: Says<'_>) -> Markup {
+    pub(in crate::pages) fn line(&self, name: &str, says: Says<'_>) -> Markup {
         self.input("text", name, says)
     }
 
     /// A number with its unit. The slider beside it writes into it, and is there only with scripts: the number itself is
     /// what is sent, so that a value between two steps stays as it is.
-    pub(super) fn slider(&self, name: &str, span: Span<'_>, says: Says<'_>) -> Markup {
+    pub(in crate::pages) fn slider(&self, name: &str, span: Span<'_>, says: Says<'_>) -> Markup {
         let Span {
             low,
             high,
@@ -195,7 +211,7 @@ impl Sheet<'_> {
     }
 
     /// A time of day.
-    pub(super) fn time(&self, name: &str, says: Says<'_>) -> Markup {
+    pub(in crate::pages) fn time(&self, name: &str, says: Says<'_>) -> Markup {
         self.input("time", name, says)
     }
 
@@ -220,7 +236,12 @@ impl Sheet<'_> {
     }
 
     /// A choice of one. A value that is not among the options is shown too.
-    pub(super) fn choice(&self, name: &str, says: Says<'_>, options: &[(&str, &str)]) -> Markup {
+    pub(in crate::pages) fn choice(
+        &self,
+        name: &str,
+        says: Says<'_>,
+        options: &[(&str, &str)],
+    ) -> Markup {
         let options = options.iter();
         let options: Vec<_> = options.map(|(value, text)| (*value, *text, true)).collect();
         self.select(name, says, &options)
@@ -295,7 +316,12 @@ impl Sheet<'_> {
     }
 
     /// Checkboxes that share a name: value, label.
-    pub(super) fn ticks(&self, name: &str, legend: &str, boxes: &[(String, String)]) -> Markup {
+    pub(in crate::pages) fn ticks(
+        &self,
+        name: &str,
+        legend: &str,
+        boxes: &[(String, String)],
+    ) -> Markup {
         let chosen: Vec<&str> = self.fields.all(name).map(str::trim).collect();
         let within = self
             .faults

@@ -413,7 +413,7 @@ fn object(text: &str) -> Result<Json, Fault> {
     parse(text)
 }
 
-fn line(text: &str) -> Json {
+pub(in crate::pages) fn line(text: &str) -> Json {
     match text {
         "" => Json::Null,
         text => Json::from(text),
@@ -456,7 +456,7 @@ pub(in crate::pages) fn plain(value: &Json) -> String {
 }
 
 /// The member at a path of names.
-pub(super) fn at<'a>(json: &'a Json, path: &str) -> Option<&'a Json> {
+pub(in crate::pages) fn at<'a>(json: &'a Json, path: &str) -> Option<&'a Json> {
     path.split('.').try_fold(json, |json, name| json.get(name))
 }
 
@@ -468,7 +468,7 @@ fn members<'a>(json: &'a Json, path: &str) -> &'a [(String, Json)] {
     at(json, path).and_then(Json::as_object).unwrap_or_default()
 }
 
-fn set(json: &mut Json, path: &str, value: Json) {
+pub(in crate::pages) fn set(json: &mut Json, path: &str, value: Json) {
     let Json::Object(members) = json else {
         return;
     };

@@ -97,23 +97,16 @@ async fn draw(
     let fields = &with_found_variables(fields);
     let choices = Choices::read(visitor, fields).await?;
     let messages = refused.map_or(&[][..], |refused| &refused.messages[..]);
-    let fault_of = |message: &String| Fault::of(message, fields);
     let sheet = Sheet {
         lang: visitor.lang(),
         fields,
-        faults: messages.iter().filter_map(fault_of).collect(),
+        faults: Fault::all_of(messages, fields),
         add: fields.text("add"),
         refused: RefCell::default(),
     };
     // Drawn before the head, which needs the refused fields' labels.
     let groups = super::form::groups(visitor, &sheet, &choices, &path);
-    let links = messages.iter().map(|message| {
-        let link = fault_of(message).and_then(|fault| sheet.link_of(&fault));
-        link.unwrap_or_else(|| (0, sentence(message)))
-    });
-    let mut links: Vec<(usize, Markup)> = links.collect();
-    links.sort_by_key(|(place, _)| *place);
-    let faults: Vec<Markup> = links.into_iter().map(|(_, link)| link).collect();
+    let faults = sheet.links(messages);
     Ok(html! {
         (tabs(visitor, &view.agent, "edit"))
         div.studio {

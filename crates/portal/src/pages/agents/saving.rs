@@ -274,7 +274,7 @@ pub(super) fn head_of_form(
 }
 
 /// Everything for which a form was refused.
-pub(super) fn all_of(lang: Lang, faults: &[Markup]) -> Markup {
+pub(in crate::pages) fn all_of(lang: Lang, faults: &[Markup]) -> Markup {
     let count = faults.len();
     html! {
         @match faults {

@@ -226,7 +226,7 @@ const fn recipient_tone(status: RecipientStatus) -> Tone {
 }
 
 /// The agent's variables, one per line.
-fn variables(metadata: &str) -> Markup {
+pub(in crate::pages) fn variables(metadata: &str) -> Markup {
     let json = Json::parse(metadata.as_bytes()).ok();
     let members = json.as_ref().and_then(Json::as_object).unwrap_or_default();
     html! {

@@ -9,7 +9,7 @@ use offhook_services::BatchBody;
 use offhook_services::store::Batch;
 
 use super::rows::{Look, Rows};
-use super::{callers, calls_from, no_callers};
+use super::{callers, calls_from, no_callers, number_named};
 use crate::fields::Fields;
 use crate::lang::{Lang, text};
 use crate::parts::form::{self, Input, Select};
@@ -141,13 +141,7 @@ async fn page(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Resu
     let numbers = visitor.services().numbers();
     let numbers = numbers.list(visitor.account(), None, first(NUMBERS));
     let numbers = numbers.await?.items;
-    let numbers = numbers.iter().map(|number| {
-        let text = match number.label.as_str() {
-            "" => number.phone_number.to_string(),
-            label => format!("{} ({label})", number.phone_number),
-        };
-        (number.id.to_string(), text)
-    });
+    let numbers = numbers.iter().map(number_named);
     let usual = t.t("+00:00", "-06:00");
     Ok(html! {
         (form::refusal(message))

@@ -71,35 +71,44 @@ pub(super) fn fields_of(rules: &DialingRules) -> Fields {
 
 /// The body of the use case: an empty field is no rule.
 fn read(fields: &Fields) -> Json {
-    let lines = |name: &str| {
-        let lines = fields.raw(name).lines().map(str::trim);
-        let lines = lines.filter(|line| !line.is_empty());
-        Json::Array(lines.map(Json::from).collect())
-    };
-    let has_window = fields
-        .iter()
-        .any(|(name, value)| name.starts_with("window.") && !value.trim().is_empty());
-    let window = has_window.then(|| {
-        let days = fields.all("window.days").filter(|day| !day.is_empty());
-        Json::object([
-            ("days", Json::Array(days.map(number).collect())),
-            ("start", Json::from(fields.text("window.start"))),
-            ("end", Json::from(fields.text("window.end"))),
-            ("holidays", lines("window.holidays")),
-        ])
-    });
     let mut members = vec![
-        ("window", window.unwrap_or(Json::Null)),
+        ("window", window_of(fields, "window")),
         (
             "consent_required",
             Json::from(fields.is_set("consent_required")),
         ),
-        ("allowed_prefixes", lines("allowed_prefixes")),
+        ("allowed_prefixes", lines(fields, "allowed_prefixes")),
     ];
     for name in NUMBERS {
         members.push((name, fields.get(name).map_or(Json::Null, number)));
     }
     Json::object(members)
+}
+
+fn lines(fields: &Fields, name: &str) -> Json {
+    let lines = fields.raw(name).lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty());
+    Json::Array(lines.map(Json::from).collect())
+}
+
+/// The window of the fields below this path: none if they are empty.
+pub(in crate::pages) fn window_of(fields: &Fields, path: &str) -> Json {
+    let of = |name: &str| format!("{path}.{name}");
+    let begin = of("");
+    let is_set = fields
+        .iter()
+        .any(|(name, value)| name.starts_with(&begin) && !value.trim().is_empty());
+    if !is_set {
+        return Json::Null;
+    }
+    let days = of("days");
+    let days = fields.all(&days).filter(|day| !day.is_empty());
+    Json::object([
+        ("days", Json::Array(days.map(number).collect())),
+        ("start", Json::from(fields.text(&of("start")))),
+        ("end", Json::from(fields.text(&of("end")))),
+        ("holidays", lines(fields, &of("holidays"))),
+    ])
 }
 
 /// The labels of the fields.
@@ -254,7 +263,7 @@ pub(super) fn summary(rules: &DialingRules, t: Lang) -> Markup {
     }
 }
 
-fn window(of: &DialWindow, t: Lang) -> String {
+pub(in crate::pages) fn window(of: &DialWindow, t: Lang) -> String {
     let names = days(t).into_iter().zip(1_u8..);
     let names = names.filter_map(|(name, day)| of.days.contains(&day).then_some(name));
     let names: Vec<&str> = names.collect();
