@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 pub(crate) mod batches;
 pub(crate) mod billing;
+pub(crate) mod campaigns;
 pub(crate) mod conversations;
 pub(crate) mod dialing;
 pub(crate) mod find;
@@ -47,6 +48,7 @@ pub(crate) fn table() -> Vec<Page> {
         tools::routes(),
         knowledge::routes(),
         numbers::routes(),
+        campaigns::routes(),
         batches::routes(),
         dialing::routes(),
         webhooks::routes(),

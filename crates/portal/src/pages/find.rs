@@ -29,7 +29,7 @@ const Q_CHARS: usize = 100;
 const LEAST_DIGITS: usize = 3;
 
 /// Pages below the sections: path, name, section, and the lowest role that opens them.
-const PAGES: [(&str, (&str, &str), Section, MemberRole); 9] = [
+const PAGES: [(&str, (&str, &str), Section, MemberRole); 10] = [
     (
         "/agents/new",
         ("Create agent", "Crear agente"),
@@ -46,6 +46,12 @@ const PAGES: [(&str, (&str, &str), Section, MemberRole); 9] = [
         "/try/chat",
         ("Try a chat", "Probar un chat"),
         Section::Conversations,
+        MemberRole::Developer,
+    ),
+    (
+        "/campaigns/new",
+        ("Create campaign", "Crear campaña"),
+        Section::Campaigns,
         MemberRole::Developer,
     ),
     (

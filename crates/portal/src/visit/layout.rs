@@ -36,6 +36,7 @@ pub(crate) enum Section {
     Tools,
     Knowledge,
     Numbers,
+    Campaigns,
     Batches,
     /// Whom the account calls.
     Dialing,
@@ -72,6 +73,7 @@ impl Section {
             Self::Tools => ("/tools", "Tools", "Herramientas"),
             Self::Knowledge => ("/knowledge", "Knowledge", "Conocimiento"),
             Self::Numbers => ("/phone-numbers", "Phone numbers", "Números"),
+            Self::Campaigns => ("/campaigns", "Campaigns", "Campañas"),
             Self::Batches => ("/batch-calls", "Batch calls", "Llamadas por lote"),
             Self::Dialing => ("/dialing", "Who you call", "A quién llamas"),
             Self::Webhooks => ("/webhooks", "Webhooks", "Webhooks"),
@@ -95,6 +97,7 @@ impl Section {
             Self::Tools => Icon::TOOLS,
             Self::Knowledge => Icon::KNOWLEDGE,
             Self::Numbers => Icon::NUMBERS,
+            Self::Campaigns => Icon::CAMPAIGNS,
             Self::Batches => Icon::BATCHES,
             Self::Dialing => Icon::DIALING,
             Self::Webhooks => Icon::WEBHOOKS,

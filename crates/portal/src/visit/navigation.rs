@@ -19,6 +19,7 @@ const GROUPS: [Group; 4] = [
         &[
             Section::Overview,
             Section::Conversations,
+            Section::Campaigns,
             Section::Batches,
             Section::Dialing,
         ],

@@ -11,7 +11,7 @@ const CUSTOMER: &str = "+5215512345678";
 const NEW: &str = "/dialing/numbers/new";
 
 /// A published agent.
-async fn agent(world: &World) -> String {
+pub(crate) async fn agent(world: &World) -> String {
     let body = must(Json::parse(
         br#"{"name": "Sofia", "language": "en", "config": {
             "system_prompt": "You confirm appointments.", "first_message": "Hello.",

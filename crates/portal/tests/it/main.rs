@@ -6,6 +6,7 @@ mod agents;
 mod analyses;
 mod answers;
 mod calls;
+mod campaigns;
 mod developers;
 mod dialing;
 mod drafts;

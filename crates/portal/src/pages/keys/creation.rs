@@ -35,7 +35,7 @@ fn resource_name(resource: &str, lang: Lang) -> &str {
         "conversations" => lang.t("Conversations", "Conversaciones"),
         "knowledge" => lang.t("Knowledge", "Conocimiento"),
         "phone_numbers" => lang.t("Phone numbers", "Números"),
-        "campaigns" => lang.t("Batch calls", "Llamadas por lote"),
+        "campaigns" => lang.t("Campaigns and batch calls", "Campañas y llamadas por lote"),
         "suppressions" => lang.t("Who you call", "A quién llamas"),
         "webhooks" => lang.t("Webhooks", "Webhooks"),
         "integrations" => lang.t("Integrations", "Integraciones"),

@@ -179,6 +179,7 @@ fn page_of(object: &str) -> Option<&'static str> {
     Some(match object {
         "agent" | "analysis" | "widget" => "/agents",
         "batch" => "/batch-calls",
+        "campaign" => "/campaigns",
         "call" | "chat" | "note" | "tag" => "/conversations",
         "document" => "/knowledge/documents",
         "folder" => "/knowledge/folders",
@@ -236,12 +237,13 @@ fn action_told(action: &str, lang: Lang) -> Markup {
 }
 
 /// What can be filtered by.
-const OBJECTS: [&str; 22] = [
+const OBJECTS: [&str; 23] = [
     "account",
     "agent",
     "analysis",
     "batch",
     "call",
+    "campaign",
     "chat",
     "dialing_rules",
     "document",
@@ -269,6 +271,7 @@ fn object_name(object: &str, lang: Lang) -> Option<&'static str> {
         "analysis" => lang.t("Analysis", "Análisis"),
         "batch" => lang.t("Batch calls", "Llamadas por lote"),
         "call" => lang.t("Call", "Llamada"),
+        "campaign" => lang.t("Campaign", "Campaña"),
         "chat" => lang.t("Test chat", "Chat de prueba"),
         "note" => lang.t("Note", "Nota"),
         "tag" => lang.t("Tag", "Etiqueta"),
@@ -329,6 +332,7 @@ fn verb_name(verb: &str, lang: Lang) -> Option<&'static str> {
         "pause" => lang.t("paused", "se pausó"),
         "place" => lang.t("placed", "se inició"),
         "publish" => lang.t("published", "se publicó"),
+        "recipients" => lang.t("recipients added", "se agregaron destinatarios"),
         "recover" => lang.t("deliveries recovered", "se recuperaron entregas"),
         "redeliver" => lang.t("sent again", "se envió de nuevo"),
         "remove" => lang.t("removed", "se quitó"),
@@ -340,6 +344,7 @@ fn verb_name(verb: &str, lang: Lang) -> Option<&'static str> {
         "role" => lang.t("role changed", "cambió su rol"),
         "rotate_secret" => lang.t("secret rotated", "se rotó su secreto"),
         "set" => lang.t("set", "se configuró"),
+        "start" => lang.t("started", "se inició"),
         "status" => lang.t("status changed", "cambió su estado"),
         "error_bodies" => lang.t(
             "log of refused requests changed",
