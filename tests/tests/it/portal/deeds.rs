@@ -12,6 +12,7 @@ macro_rules! deeds {
 
 mod agents;
 mod calls;
+mod campaigns;
 mod entry;
 mod every;
 mod knowledge;

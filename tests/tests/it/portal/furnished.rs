@@ -24,6 +24,7 @@ pub(super) struct Furnished {
     pub(super) conversation: String,
     pub(super) chat: String,
     pub(super) batch: String,
+    pub(super) campaign: String,
     pub(super) number: String,
     pub(super) tool: String,
     pub(super) endpoint: String,
@@ -131,6 +132,15 @@ impl Furnished {
             "recipients": [{"to": "+14155550124", "metadata": {"name": says("Ana")}}],
         });
         let batch = id(&make("/v1/batch-calls", batch, 202).await);
+        let campaign = json!({"name": titled("Spring"), "agent_id": agent});
+        let campaign = id(&make("/v1/campaigns", campaign, 201).await);
+        let recipients = json!({"recipients": [{"to": "+14155550124", "name": says("Ana"), "variables": {"room": says("201")}}]});
+        make(
+            &format!("/v1/campaigns/{campaign}/recipients"),
+            recipients,
+            201,
+        )
+        .await;
 
         let named = ["--account", &account.id, "--name", says("Marta Ruiz")];
         let key = [&["key", "create", "--scopes", "calls:read"], &named[..]].concat();
@@ -163,6 +173,7 @@ impl Furnished {
             conversation,
             chat,
             batch,
+            campaign,
             number,
             tool,
             endpoint,
@@ -189,6 +200,7 @@ impl Furnished {
             "conversations" => of(&self.conversation),
             "try/chat" => of(&self.chat),
             "batch-calls" => of(&self.batch),
+            "campaigns" => of(&self.campaign),
             "phone-numbers" => of(&self.number),
             "tools" => of(&self.tool),
             "developers" => of(&self.key),

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 /// The tasks of all modules.
-const ALL: [&[(&str, &str)]; 10] = [
+const ALL: [&[(&str, &str)]; 11] = [
     super::DONE,
     super::agents::DONE,
     super::calls::DONE,
+    super::campaigns::DONE,
     super::entry::DONE,
     super::knowledge::DONE,
     super::money::DONE,
