@@ -76,7 +76,7 @@ async fn a_campaign_is_created_and_everything_wrong_with_it_is_said_at_its_field
             &format!("/portal/agents/{agent}"),
             "Up to 60 calls per minute and 50% of the live calls",
             "Monday, Tuesday, Wednesday, Thursday, Friday, 09:00 to 18:00",
-            "Call again after 30 minutes",
+            "After 30 minutes",
             "50% of 20 calls fail",
         ],
     )

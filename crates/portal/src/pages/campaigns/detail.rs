@@ -186,7 +186,7 @@ fn growing(campaign: &Campaign, t: Lang) -> Markup {
     html! {
         section #progress aria-label=(t.t("Progress", "Avance"))
             hx-get=[is_on.then_some(&from)] hx-trigger=[is_on.then_some("every 2s")] hx-swap="outerHTML" {
-            div.state { (state(campaign, t)) div { (bar(campaign, t)) } }
+            div.state { (state(campaign, t)) @if campaign.total > 0 { div { (bar(campaign, t)) } } }
             (remedy(campaign, t))
             @if campaign.total > 0 {
                 div.cards {
@@ -212,62 +212,38 @@ pub(super) const fn changes(campaign: &Campaign) -> bool {
 
 /// What to do about a pause.
 fn remedy(campaign: &Campaign, t: Lang) -> Markup {
-    let Some(reason) = campaign.paused_reason else {
-        return html! {};
-    };
     let agent = format!("/agents/{}", campaign.agent_id);
-    let (what, path, place) = match reason {
-        CampaignPause::Customer => return html! {},
-        CampaignPause::NoCredits => (
-            t.t(
+    let advice = |what: &str, path: &str, place: &str| html! { p.warning { (what) " " a href={ (PATH) (path) } { (place) } } };
+    let keys = t.t("Open API keys", "Abrir claves de API");
+    html! {
+        @match campaign.paused_reason {
+            None | Some(CampaignPause::Customer) => {},
+            Some(CampaignPause::NoCredits) => (advice(t.t(
                 "It resumes automatically once the wallet covers another call.",
                 "Se reanuda automáticamente cuando el monedero alcance para otra llamada.",
-            ),
-            "/billing",
-            t.t("Open billing", "Abrir facturación"),
-        ),
-        CampaignPause::KeyBudget => (
-            t.t(
+            ), "/billing", t.t("Open billing", "Abrir facturación"))),
+            Some(CampaignPause::KeyBudget) => (advice(t.t(
                 "It resumes automatically next month, or when the key has a larger budget.",
                 "Se reanuda automáticamente el próximo mes, o cuando la clave tenga un presupuesto mayor.",
-            ),
-            "/developers",
-            t.t("Open API keys", "Abrir claves de API"),
-        ),
-        CampaignPause::KeyRevoked => (
-            t.t(
+            ), "/developers", keys)),
+            Some(CampaignPause::KeyRevoked) => (advice(t.t(
                 "If you resume it here, it runs without a key's budget.",
                 "Si la reanudas aquí, sigue sin el presupuesto de una clave.",
-            ),
-            "/developers",
-            t.t("Open API keys", "Abrir claves de API"),
-        ),
-        CampaignPause::Agent => (
-            t.t(
+            ), "/developers", keys)),
+            Some(CampaignPause::Agent) => (advice(t.t(
                 "Publish or resume the agent; the campaign then resumes automatically.",
                 "Publica o reactiva el agente; entonces la campaña se reanuda automáticamente.",
-            ),
-            agent.as_str(),
-            t.t("Open the agent", "Abrir el agente"),
-        ),
-        CampaignPause::Number => (
-            t.t(
+            ), &agent, t.t("Open the agent", "Abrir el agente"))),
+            Some(CampaignPause::Number) => (advice(t.t(
                 "It resumes automatically once the agent or the account has a number to call from.",
                 "Se reanuda automáticamente cuando el agente o la cuenta tenga un número desde el que se pueda llamar.",
-            ),
-            "/phone-numbers",
-            t.t("Open phone numbers", "Abrir números"),
-        ),
-        CampaignPause::FailureRate => (
-            t.t(
+            ), "/phone-numbers", t.t("Open phone numbers", "Abrir números"))),
+            Some(CampaignPause::FailureRate) => (advice(t.t(
                 "Look at the failed calls, then resume it: the count begins anew.",
                 "Revisa las llamadas fallidas y reanúdala: la cuenta comienza de nuevo.",
-            ),
-            "/conversations?status=failed",
-            t.t("Failed conversations", "Conversaciones fallidas"),
-        ),
-    };
-    html! { p.warning { (what) " " a href={ (PATH) (path) } { (place) } } }
+            ), "/conversations?status=failed", t.t("Failed conversations", "Conversaciones fallidas"))),
+        }
+    }
 }
 
 /// How many calls came to what, the most frequent first.
@@ -301,7 +277,12 @@ fn outcomes(campaign: &Campaign, t: Lang) -> Markup {
 
 /// What is left to be called, as far as it can be told.
 async fn estimate(visitor: &Visitor, campaign: &Campaign) -> Result<Option<CampaignEstimate>> {
-    if campaign.status.is_over() || campaign.pending == 0 {
+    // Of a running campaign it would be old while it is read.
+    let is_still = matches!(
+        campaign.status,
+        CampaignStatus::Draft | CampaignStatus::Paused
+    );
+    if !is_still || campaign.pending == 0 {
         return Ok(None);
     }
     let campaigns = visitor.services().campaigns();
@@ -314,22 +295,13 @@ async fn estimate(visitor: &Visitor, campaign: &Campaign) -> Result<Option<Campa
 
 fn expected(campaign: &Campaign, estimate: &CampaignEstimate, t: Lang) -> Markup {
     let available = count(estimate.credits_available);
-    let title = match campaign.status {
-        CampaignStatus::Draft => t.t("Estimate", "Estimación"),
-        _ => t.t("Estimate of what is left", "Estimación de lo que falta"),
-    };
-    let basis = match estimate.assumed {
-        true => t.t(
-            "Assumed, since the agent has had too few calls: half of the calls are answered and last two minutes.",
-            "Es un supuesto, pues el agente ha hecho muy pocas llamadas: se contesta la mitad y dura dos minutos.",
-        ),
-        false => t.t(
-            "Based on the agent's latest calls: how many were answered, and how long those lasted.",
-            "Según las últimas llamadas del agente: cuántas se contestaron y cuánto duraron.",
-        ),
-    };
     html! {
-        h2 { (title) }
+        h2 {
+            @match campaign.status {
+                CampaignStatus::Draft => (t.t("Estimate", "Estimación")),
+                _ => (t.t("Estimate of what is left", "Estimación de lo que falta")),
+            }
+        }
         @if estimate.credits > estimate.credits_available {
             p.warning {
                 (t.t(
@@ -354,7 +326,15 @@ fn expected(campaign: &Campaign, estimate: &CampaignEstimate, t: Lang) -> Markup
                 }
             }))
         }
-        p.hint { (basis) }
+        p.hint {
+            @if estimate.assumed { (t.t(
+                "Assumed, since the agent has had too few calls: half of the calls are answered and last two minutes.",
+                "Es un supuesto, pues el agente ha hecho muy pocas llamadas: se contesta la mitad y dura dos minutos.",
+            )) } @else { (t.t(
+                "Based on the agent's latest calls: how many were answered, and how long those lasted.",
+                "Según las últimas llamadas del agente: cuántas se contestaron y cuánto duraron.",
+            )) }
+        }
     }
 }
 
@@ -380,7 +360,7 @@ async fn facts(visitor: &Visitor, campaign: &Campaign) -> Result<Markup> {
                 "Hasta {rate} llamadas por minuto y {live}% de las llamadas en vivo")))
             (list::fact(t.t("Hours", "Horario"), hours.as_deref().unwrap_or(t.t("As the account's dialing rules say", "Según las reglas de llamada de la cuenta"))))
             (list::fact(t.t("Calls to one recipient", "Llamadas a un destinatario"), text!(t, "Up to {most}", "Hasta {most}")))
-            @for (outcome, retry) in retries(&settings, t) { (list::fact(outcome, retry)) }
+            @for (outcome, retry) in retries(&settings, t) { (list::fact(&text!(t, "Called again: {outcome}", "Se llama de nuevo: {outcome}"), retry)) }
             (list::fact(t.t("Pauses when", "Se pausa cuando"), match failed {
                 0 => t.t("Never because of failed calls", "Nunca por llamadas fallidas").to_owned(),
                 _ => text!(t, "{failed}% of {judged} calls fail", "Falla el {failed}% de {judged} llamadas"),

@@ -279,45 +279,24 @@ fn retries(sheet: &Sheet<'_>) -> Markup {
     }
 }
 
-pub(super) const fn never(t: Lang) -> &'static str {
-    t.t("Do not call again", "No volver a llamar")
+const fn never(t: Lang) -> &'static str {
+    t.t("Not called again", "No se llama de nuevo")
 }
 
 pub(super) const fn next_window(t: Lang) -> &'static str {
-    t.t(
-        "Call again when the hours open next",
-        "Volver a llamar cuando se abra el horario",
-    )
+    t.t("When the hours open next", "Cuando se abra el horario")
 }
 
 /// So many minutes later, in the largest unit that they fill.
 pub(super) fn after(minutes: i64, t: Lang) -> String {
     match minutes {
-        1_440 => t
-            .t(
-                "Call again after a day",
-                "Volver a llamar después de un día",
-            )
-            .to_owned(),
-        60 => t
-            .t(
-                "Call again after 1 hour",
-                "Volver a llamar después de 1 hora",
-            )
-            .to_owned(),
+        1_440 => t.t("After a day", "Después de un día").to_owned(),
+        60 => t.t("After 1 hour", "Después de 1 hora").to_owned(),
         _ if minutes % 60 == 0 => {
             let hours = minutes / 60;
-            text!(
-                t,
-                "Call again after {hours} hours",
-                "Volver a llamar después de {hours} horas"
-            )
+            text!(t, "After {hours} hours", "Después de {hours} horas")
         }
-        _ => text!(
-            t,
-            "Call again after {minutes} minutes",
-            "Volver a llamar después de {minutes} minutos"
-        ),
+        _ => text!(t, "After {minutes} minutes", "Después de {minutes} minutos"),
     }
 }
 
