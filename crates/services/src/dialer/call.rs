@@ -351,7 +351,7 @@ async fn recipient(runner: &Arc<Runner>, call: &Conversation) -> Result<Option<C
             .store
             .recipient_of_call(campaign, call.id, to.clone())
     });
-    Ok(found.await?)
+    found.await
 }
 
 /// A machine is left one message, however often it answers.
