@@ -22,10 +22,28 @@ vocabulary! {
         WhatsApp => "whatsapp",
         /// The server of an agent's own models (`llm.endpoint`).
         Llm => "llm",
+        /// The account's own key for OpenAI, or for a service with its chat completions.
+        OpenAi => "openai",
+        /// The account's own key for Anthropic's models.
+        Anthropic => "anthropic",
+        /// The account's own key for Google's models.
+        Google => "google",
+        /// The account's own key for Deepgram's speech.
+        Deepgram => "deepgram",
+        /// The account's own key for Cartesia's speech.
+        Cartesia => "cartesia",
+        /// The account's own key for ElevenLabs' speech.
+        ElevenLabs => "elevenlabs",
     }
 }
 
 impl CredentialProvider {
+    /// The vendors of accounts' own keys, and what each is used for.
+    pub fn own_keys() -> impl Iterator<Item = (Self, OwnKey)> {
+        let all = Self::ALL.iter();
+        all.filter_map(|provider| Some((*provider, provider.own_key()?)))
+    }
+
     /// Returns the voice provider whose private voices the credential opens, if any.
     #[must_use]
     pub const fn voices(self) -> Option<VoiceProvider> {
@@ -37,8 +55,36 @@ impl CredentialProvider {
             | Self::Simulator
             | Self::Twilio
             | Self::WhatsApp
-            | Self::Llm => None,
+            | Self::Llm
+            | Self::OpenAi
+            | Self::Anthropic
+            | Self::Google
+            | Self::Deepgram
+            | Self::Cartesia
+            | Self::ElevenLabs => None,
         }
+    }
+
+    /// Returns what the credential is used for in place of the deployment's key, if it is of this kind.
+    #[must_use]
+    pub const fn own_key(self) -> Option<OwnKey> {
+        let (llm, stt, tts) = match self {
+            Self::OpenAi => (Some("openai"), None, None),
+            Self::Anthropic => (Some("anthropic"), None, None),
+            Self::Google => (Some("google"), None, None),
+            Self::Deepgram => (None, Some("deepgram"), Some("provider_c")),
+            Self::Cartesia => (None, None, Some("provider_b")),
+            Self::ElevenLabs => (None, Some("elevenlabs"), Some("provider_a")),
+            Self::Legacy
+            | Self::LegacyWebhook
+            | Self::Simulator
+            | Self::Twilio
+            | Self::VoicesA
+            | Self::VoicesB
+            | Self::WhatsApp
+            | Self::Llm => return None,
+        };
+        Some(OwnKey { llm, stt, tts })
     }
 
     /// Returns the credential type for private voices at a provider, if the provider has private voices.
@@ -47,4 +93,15 @@ impl CredentialProvider {
         let mut all = Self::ALL.iter().copied();
         all.find(|word| word.voices() == Some(provider))
     }
+}
+
+/// What an account's own key is used for: the providers' names in agents' configurations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnKey {
+    /// `llm.provider`.
+    pub llm: Option<&'static str>,
+    /// `stt.provider`.
+    pub stt: Option<&'static str>,
+    /// `voice.provider`.
+    pub tts: Option<&'static str>,
 }

@@ -47,7 +47,7 @@ pub use campaign::{CampaignPause, CampaignRecipientStatus, CampaignStatus};
 pub use campaign_settings::{CampaignSettings, CircuitBreaker, Retry, RetryRules};
 pub use changes::{Changes, FieldChange};
 pub use config::{AgentConfig, ConfigWrite};
-pub use credential::CredentialProvider;
+pub use credential::{CredentialProvider, OwnKey};
 pub use dialing::{CallWindow, Consent, DialRule, DialWindow, DialingRules, SuppressionSource};
 pub use document::{DocumentFault, DocumentSource, DocumentStatus, MAX_DOCUMENT_BYTES, Unfetched};
 pub use e164::{E164, E164Error};

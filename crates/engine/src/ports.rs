@@ -15,18 +15,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use offhook_domain::{CallHandle, E164, FailureReason, NodeId};
+use offhook_domain::{CallHandle, CredentialProvider, E164, FailureReason, NodeId};
 
 pub use knowledge::{Knowledge, Passage};
 pub use leg::{Leg, LegEvent, Line, LineError, SoundTimes, Spoken};
-pub use tools::{NoTools, ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools};
+pub use tools::{NoTools, ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools, VendorData};
 
 /// A model that streams text.
 pub trait LanguageModel: Send + Sync {
     /// Starts writing. Dropping the stream cancels the request. The stream ends after [`ModelDelta::Finish`] or an
     /// error; one that ends without either was cut off.
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelDelta, ModelError>>;
+
+    /// Asks the service once whether it accepts the key.
+    fn ask(&self) -> BoxFuture<'static, KeyAnswer> {
+        Box::pin(async { KeyAnswer::Unconfirmed })
+    }
 }
 
 /// The server of provider `custom`, which the customer runs or rents.
@@ -44,6 +50,32 @@ impl fmt::Debug for Endpoint {
     }
 }
 
+/// An account's own key for a vendor of models or speech.
+#[derive(Clone)]
+pub struct AccountKey {
+    pub vendor: CredentialProvider,
+    /// The service that the account chose; otherwise the vendor's own.
+    pub base_url: Option<String>,
+    pub key: Arc<str>,
+}
+
+/// Shows the vendor only, not the key.
+impl fmt::Debug for AccountKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AccountKey({})", self.vendor)
+    }
+}
+
+/// What a vendor says of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyAnswer {
+    Accepted,
+    /// With this status.
+    Refused(u16),
+    /// It did not answer, or not about the key.
+    Unconfirmed,
+}
+
 /// Finds models by the names in an agent's configuration.
 pub trait Models: Send + Sync {
     /// Finds a provider's model. Returns [`ModelError::NotConfigured`] if the provider is unknown, or its endpoint is
@@ -54,6 +86,13 @@ pub trait Models: Send + Sync {
         model: &str,
         endpoint: Option<&Endpoint>,
     ) -> Result<Arc<dyn LanguageModel>, ModelError>;
+
+    /// The same models, with an account's own keys in place of the deployment's. A vendor whose key cannot be used is not
+    /// configured. `None` if no key is for a model.
+    fn with_keys(&self, keys: &[AccountKey]) -> Option<Arc<dyn Models>> {
+        let _ = keys;
+        None
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -52,6 +52,7 @@ pub(crate) fn recalled(text: &str, id: String) -> (ToolCall, String) {
         id,
         name: name.to_owned(),
         arguments: arguments.to_owned(),
+        vendor: None,
     };
     let answer = end.map_or(rest, |end| &rest[end + ANSWERS.len()..]);
     (call, answer.to_owned())
@@ -74,6 +75,7 @@ mod tests {
             id: "a".to_owned(),
             name: "look".to_owned(),
             arguments: r#"{"x":"(1) → "}"#.to_owned(),
+            vendor: None,
         };
         let (again, answer) = recalled(&transcript_text(&call, "It is (2)."), "a".to_owned());
         assert_eq!((again, answer.as_str()), (call.clone(), "It is (2)."));

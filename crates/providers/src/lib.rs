@@ -1,8 +1,8 @@
 //! Adapters of external services:
 //!
 //! - voice lists of three providers
-//! - language models: `scripted`, an in-process model with fixed answers, and every service with OpenAI's streaming
-//!   chat completions
+//! - language models: `scripted`, an in-process model with fixed answers, every service with OpenAI's streaming chat
+//!   completions, Anthropic's Messages API, and Google's Gemini API
 //! - services with OpenAI's embeddings
 //! - speech-to-text and text-to-speech
 //! - the provider of legacy agents, simulated and real
@@ -12,21 +12,26 @@
 //! [`ModelRegistry`] finds models by the names in an agent's configuration, [`SpeechRegistry`] recognizers and
 //! synthesizers.
 
+mod anthropic;
 mod applications;
 mod cartesia;
 mod deepgram;
+mod dialogue_turns;
 mod elevenlabs;
 mod embeddings;
+mod google;
 mod http;
 mod legacy;
 mod lenient;
 mod model_registry;
+mod model_service;
 mod openai;
 mod scripted;
 mod settings;
 mod speech;
 mod speech_registry;
 mod sse;
+mod tool_calls;
 mod voice_library;
 mod voices;
 mod whatsapp;

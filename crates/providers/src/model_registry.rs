@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use offhook_egress::{GuardedClient, TargetUrl, http_url};
-use offhook_engine::ports::{Endpoint, LanguageModel, ModelError, Models};
+use offhook_egress::GuardedClient;
+use offhook_engine::ports::{AccountKey, Endpoint, LanguageModel, ModelError, Models};
 
+use crate::anthropic::{self, Messages};
+use crate::google::{self, GenerateContent};
 use crate::http;
-use crate::openai::{ChatCompletions, completions_url};
+use crate::model_service::{Client, Refusals, Service};
+use crate::openai::{self, ChatCompletions};
 use crate::scripted::Scripted;
 use crate::settings::{ProviderSettings, SettingsError};
 
@@ -17,10 +20,29 @@ const CUSTOM: &str = "custom";
 /// The provider that needs no settings.
 const SCRIPTED: &str = "scripted";
 
+/// The providers whose wire format and base URL are known. All others have OpenAI's wire format.
+const OPENAI: &str = "openai";
+const ANTHROPIC: &str = "anthropic";
+const GOOGLE: &str = "google";
+
+/// The base URL of a vendor's own service; `None` for a provider that is no vendor.
+fn base_url(provider: &str) -> Option<&'static str> {
+    match provider {
+        OPENAI => Some(openai::BASE_URL),
+        ANTHROPIC => Some(anthropic::BASE_URL),
+        GOOGLE => Some(google::BASE_URL),
+        _ => None,
+    }
+}
+
 /// Finds models by provider: those of the settings, `scripted`, and `custom` if it has a client.
+#[derive(Clone)]
 pub struct ModelRegistry {
     providers: HashMap<String, Arc<dyn LanguageModel>>,
+    /// The deployment's client, and the base URLs of its providers.
+    trusted: Option<(reqwest::Client, HashMap<String, String>)>,
     custom: Option<GuardedClient>,
+    refusals: Refusals,
 }
 
 impl ModelRegistry {
@@ -30,22 +52,34 @@ impl ModelRegistry {
         settings: impl IntoIterator<Item = (String, ProviderSettings)>,
     ) -> Result<Self, SettingsError> {
         let mut settings = settings.into_iter().peekable();
-        let mut providers: HashMap<String, Arc<dyn LanguageModel>> = HashMap::new();
-        if settings.peek().is_some() {
-            let client = http::streaming_client()?;
-            for (name, provider) in settings {
-                let model = trusted(&client, &name, &provider)?;
-                providers.insert(name, Arc::new(model));
-            }
-        }
-        providers.insert(SCRIPTED.to_owned(), Arc::new(Scripted));
-        Ok(Self {
-            providers,
+        let mut registry = Self {
+            providers: HashMap::new(),
+            trusted: None,
             custom: None,
-        })
+            refusals: Refusals::default(),
+        };
+        if settings.peek().is_some() {
+            let (client, mut urls) = (http::streaming_client()?, HashMap::new());
+            for (name, provider) in settings {
+                if [SCRIPTED, CUSTOM].contains(&&*name) {
+                    return Err(SettingsError::BuiltIn(name));
+                }
+                let key = provider.api_key.as_deref();
+                let trusted = Client::Trusted(client.clone());
+                let model = registry.service(&name, trusted, &provider.base_url, key)?;
+                registry.providers.insert(name.clone(), model);
+                urls.insert(name, provider.base_url);
+            }
+            registry.trusted = Some((client, urls));
+        }
+        registry
+            .providers
+            .insert(SCRIPTED.to_owned(), Arc::new(Scripted));
+        Ok(registry)
     }
 
-    /// Enables customers' own endpoints. Requests to them use this client, with the account's credential only.
+    /// Enables customers' own endpoints and keys. Requests to their services use this client, with the account's
+    /// credential only.
     #[must_use]
     pub fn with_custom_client(mut self, client: GuardedClient) -> Self {
         self.custom = Some(client);
@@ -58,6 +92,42 @@ impl ModelRegistry {
         let mut names: Vec<&str> = named.chain(self.custom.as_ref().map(|_| CUSTOM)).collect();
         names.sort_unstable();
         names
+    }
+
+    /// A service in the wire format of the provider.
+    fn service(
+        &self,
+        provider: &str,
+        client: Client,
+        base_url: &str,
+        key: Option<&str>,
+    ) -> Result<Arc<dyn LanguageModel>, SettingsError> {
+        let service = Service {
+            client,
+            base: base_url.trim_end_matches('/').to_owned(),
+            key: key.map(str::to_owned),
+            refusals: self.refusals.clone(),
+        };
+        match provider {
+            ANTHROPIC => service.in_format::<Messages>(provider),
+            GOOGLE => service.in_format::<GenerateContent>(provider),
+            _ => service.in_format::<ChatCompletions>(provider),
+        }
+    }
+
+    /// A provider with an account's own key: at the service that the account chose, else where the deployment has the
+    /// provider, else at the vendor.
+    fn own(&self, provider: &str, key: &AccountKey) -> Option<Arc<dyn LanguageModel>> {
+        let guarded = || self.custom.clone().map(Client::Guarded);
+        let trusted = self.trusted.as_ref();
+        let deployed = trusted.and_then(|(client, urls)| Some((client, urls.get(provider)?)));
+        let (client, base_url) = match (&key.base_url, deployed) {
+            (Some(chosen), _) => (guarded()?, chosen.as_str()),
+            (None, Some((client, url))) => (Client::Trusted(client.clone()), url.as_str()),
+            (None, None) => (guarded()?, base_url(provider)?),
+        };
+        let model = self.service(provider, client, base_url, Some(&key.key));
+        model.ok()
     }
 }
 
@@ -74,30 +144,26 @@ impl Models for ModelRegistry {
         }
         let client = self.custom.clone().ok_or(ModelError::NotConfigured)?;
         let endpoint = endpoint.ok_or(ModelError::NotConfigured)?;
-        let url = completions_url(&endpoint.url);
-        let url = TargetUrl::parse(&url, client.policy()).map_err(|_| ModelError::NotConfigured)?;
-        let authorization = http::given_credential(CUSTOM, "Bearer ", endpoint.key.as_deref())
-            .map_err(|_| ModelError::NotConfigured)?;
-        Ok(Arc::new(ChatCompletions::custom(
-            client,
-            url,
-            authorization,
-        )))
+        let (client, key) = (Client::Guarded(client), endpoint.key.as_deref());
+        let model = self.service(CUSTOM, client, &endpoint.url, key);
+        model.map_err(|_| ModelError::NotConfigured)
     }
-}
 
-fn trusted(
-    client: &reqwest::Client,
-    name: &str,
-    settings: &ProviderSettings,
-) -> Result<ChatCompletions, SettingsError> {
-    if [SCRIPTED, CUSTOM].contains(&name) {
-        return Err(SettingsError::BuiltIn(name.to_owned()));
+    fn with_keys(&self, keys: &[AccountKey]) -> Option<Arc<dyn Models>> {
+        let mut own = None;
+        for key in keys {
+            let Some(provider) = key.vendor.own_key().and_then(|used| used.llm) else {
+                continue;
+            };
+            let model = self.own(provider, key);
+            let own = own.get_or_insert_with(|| self.clone());
+            match model {
+                Some(model) => own.providers.insert(provider.to_owned(), model),
+                None => own.providers.remove(provider),
+            };
+        }
+        own.map(|own| Arc::new(own) as Arc<dyn Models>)
     }
-    let url = http_url(&completions_url(&settings.base_url))
-        .ok_or_else(|| SettingsError::BaseUrl(name.to_owned()))?;
-    let authorization = http::given_credential(name, "Bearer ", settings.api_key.as_deref())?;
-    Ok(ChatCompletions::trusted(client.clone(), url, authorization))
 }
 
 #[cfg(test)]

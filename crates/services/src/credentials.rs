@@ -18,7 +18,7 @@ use crate::{Context, Person};
 const SECRET_BYTES: usize = 4_096;
 
 /// Whether the provider gets its credential unchanged in a header of each request. Twilio's is encoded, those of
-/// WhatsApp and of models have several parts, and the others are sent to no provider.
+/// WhatsApp and of models have several parts, own keys are read before, and the others are sent to no provider.
 const fn is_sent_in_a_header(provider: CredentialProvider) -> bool {
     match provider {
         CredentialProvider::Legacy | CredentialProvider::VoicesA | CredentialProvider::VoicesB => {
@@ -28,7 +28,13 @@ const fn is_sent_in_a_header(provider: CredentialProvider) -> bool {
         | CredentialProvider::Simulator
         | CredentialProvider::Twilio
         | CredentialProvider::WhatsApp
-        | CredentialProvider::Llm => false,
+        | CredentialProvider::Llm
+        | CredentialProvider::OpenAi
+        | CredentialProvider::Anthropic
+        | CredentialProvider::Google
+        | CredentialProvider::Deepgram
+        | CredentialProvider::Cartesia
+        | CredentialProvider::ElevenLabs => false,
     }
 }
 

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use offhook_domain::FieldError;
 use tokio::sync::mpsc;
 
 use super::audio::Frame;
+use super::{AccountKey, KeyAnswer};
 
 /// Finds recognizers and synthesizers by the names in an agent's configuration. It makes no network requests, because
 /// saving and publishing an agent use it too.
@@ -31,6 +33,23 @@ pub trait Speech: Send + Sync {
         provider: &str,
         settings: &VoiceSettings,
     ) -> Result<Arc<dyn TextToSpeech>, SpeechError>;
+
+    /// Asks the vendor once whether it accepts an account's key for its speech.
+    fn ask<'a>(&'a self, _key: &'a AccountKey) -> BoxFuture<'a, KeyAnswer> {
+        Box::pin(async { KeyAnswer::Unconfirmed })
+    }
+
+    /// The same services, with an account's own keys in place of the deployment's. A vendor whose key cannot be used is not
+    /// configured. `None` if no key is for speech.
+    fn with_keys(&self, keys: &[AccountKey]) -> Option<Arc<dyn Speech>> {
+        let _ = keys;
+        None
+    }
+
+    /// Whether only an account's own key sets the provider up.
+    fn is_added(&self, _provider: &str) -> bool {
+        false
+    }
 
     /// The ids of a provider's voices, where the deployment lists them: nobody else can list those of its own servers and
     /// programs.

@@ -24,6 +24,15 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments as the model wrote them; they may not be valid JSON.
     pub arguments: String,
+    /// What the model's vendor wants back with the call while its turn lasts.
+    pub vendor: Option<VendorData>,
+}
+
+/// Data that one vendor alone reads, such as a signed thought.
+#[derive(Clone, PartialEq, Eq)]
+pub struct VendorData {
+    pub vendor: &'static str,
+    pub data: Arc<str>,
 }
 
 /// Hides the arguments: transcripts do not belong in logs.

@@ -128,6 +128,7 @@ impl LanguageModel for FakeModel {
                         id: "c1".to_owned(),
                         name: name.to_owned(),
                         arguments: arguments.to_owned(),
+                        vendor: None,
                     }))),
                     Does::Finish => Some(Ok(ModelDelta::Finish)),
                 }

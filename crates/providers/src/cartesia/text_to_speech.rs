@@ -15,7 +15,7 @@ use crate::speech::utter::start_synthesizer;
 use crate::speech::{Result, SpeechOutput, SpeechTransport};
 
 /// The API version of this wire format.
-const VERSION: (HeaderName, HeaderValue) = (
+pub(crate) const VERSION: (HeaderName, HeaderValue) = (
     HeaderName::from_static("cartesia-version"),
     HeaderValue::from_static("2026-03-01"),
 );

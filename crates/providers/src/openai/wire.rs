@@ -7,24 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::lenient::Lenient;
-
-/// A member of the request that a model or its service may reject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Member {
-    Temperature,
-    StreamOptions,
-}
-
-impl Member {
-    pub(super) const ALL: [Self; 2] = [Self::Temperature, Self::StreamOptions];
-
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Temperature => "temperature",
-            Self::StreamOptions => "stream_options",
-        }
-    }
-}
+use crate::tool_calls::CallPart;
 
 #[derive(Serialize)]
 pub(super) struct RequestBody<'a> {
@@ -85,17 +68,17 @@ struct CalledBody<'a> {
 }
 
 impl<'a> RequestBody<'a> {
-    /// A request without these members. Fails with [`ModelError::Protocol`] if a tool's schema is not valid JSON.
-    pub(super) fn new(request: &'a ModelRequest, without: &[Member]) -> Result<Self, ModelError> {
-        let has = |member| !without.contains(&member);
+    /// A request without these options. Fails with [`ModelError::Protocol`] if a tool's schema is not valid JSON.
+    pub(super) fn new(request: &'a ModelRequest, without: &[&str]) -> Result<Self, ModelError> {
+        let has = |option| !without.contains(&option);
         let tools = request.tools.iter().map(ToolBody::of);
         let choice = if request.may_call { "auto" } else { "none" };
         Ok(Self {
             model: &request.model,
             messages: request.messages.iter().map(MessageBody::from).collect(),
-            temperature: has(Member::Temperature).then_some(request.temperature),
+            temperature: has("temperature").then_some(request.temperature),
             stream: true,
-            stream_options: has(Member::StreamOptions).then_some(StreamOptions {
+            stream_options: has("stream_options").then_some(StreamOptions {
                 include_usage: true,
             }),
             tools: tools.collect::<Result<_, _>>()?,
@@ -193,21 +176,6 @@ pub(super) struct Delta {
     pub(super) content: Lenient<Option<String>>,
     pub(super) refusal: Lenient<Option<String>>,
     pub(super) tool_calls: Option<Vec<CallPart>>,
-}
-
-/// A part of a tool call: the first one of an index has id and name, the others continue the arguments.
-#[derive(Deserialize)]
-pub(super) struct CallPart {
-    pub(super) index: Option<u32>,
-    pub(super) id: Option<String>,
-    pub(super) function: Option<FunctionPart>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct FunctionPart {
-    pub(super) name: Option<String>,
-    /// A piece of JSON text; some services send the whole object instead.
-    pub(super) arguments: Option<serde_json::Value>,
 }
 
 /// An error inside a stream that began with 200: an object with a numeric `code` or `status`, or anything else.

@@ -67,6 +67,7 @@ impl<'a> Scripted<'a> {
                 id: format!("call_{messages}_{at}"),
                 name: name.to_owned(),
                 arguments: arguments.trim().to_owned(),
+                vendor: None,
             }
         };
         self.calls.iter().enumerate().map(call).collect()

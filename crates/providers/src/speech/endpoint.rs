@@ -113,6 +113,11 @@ impl Endpoint {
         }
     }
 
+    pub(crate) fn get(&self, url: Url, headers: Headers) -> reqwest::RequestBuilder {
+        let headers = headers.into_iter().collect();
+        self.clients.http.get(url).headers(headers)
+    }
+
     pub(crate) fn post(&self, url: Url, headers: Headers) -> reqwest::RequestBuilder {
         let headers = headers.into_iter().collect();
         self.clients.http.post(url).headers(headers)

@@ -8,6 +8,7 @@ mod elevenlabs;
 mod elevenlabs_odd;
 mod embeddings;
 mod openai;
+mod own_formats;
 mod server;
 mod speech;
 mod voice_adding;

@@ -20,15 +20,15 @@ type Deltas = BoxStream<'static, Result<ModelDelta, ModelError>>;
 const HEAD: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
-fn chunk(text: &str) -> Act {
+pub(super) fn chunk(text: &str) -> Act {
     Act::Send(format!("{:x}\r\n{text}\r\n", text.len()).into_bytes())
 }
 
-fn head() -> Act {
+pub(super) fn head() -> Act {
     Act::Send(HEAD.into())
 }
 
-fn end() -> Act {
+pub(super) fn end() -> Act {
     Act::Send("0\r\n\r\n".into())
 }
 
@@ -173,6 +173,7 @@ async fn tools_are_told_of_and_called_in_parts() {
         id: "x".to_owned(),
         name: "look".to_owned(),
         arguments: "{}".to_owned(),
+        vendor: None,
     };
     let request = |may_call| ModelRequest {
         model: "m".to_owned(),
@@ -196,6 +197,7 @@ async fn tools_are_told_of_and_called_in_parts() {
             id: id.to_owned(),
             name: name.to_owned(),
             arguments: arguments.to_owned(),
+            vendor: None,
         }))
     };
     let mut expected = vec![Ok(ModelDelta::Text("One moment.".to_owned()))];

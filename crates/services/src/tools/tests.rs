@@ -112,6 +112,7 @@ async fn call(toolbox: &Toolbox, name: &str, arguments: &str) -> ToolOutcome {
         id: "c".to_owned(),
         name: name.to_owned(),
         arguments: arguments.to_owned(),
+        vendor: None,
     };
     toolbox.call(&call).await
 }

@@ -27,6 +27,14 @@ fn title(visitor: &Visitor) -> &'static str {
 
 /// A provider's name, and what its credential is for.
 const fn provider_told(provider: CredentialProvider, lang: Lang) -> (&'static str, &'static str) {
+    let models = lang.t(
+        "Language models of your agents. The provider bills you: they cost no credits here.",
+        "Modelos de lenguaje de tus agentes. El proveedor te cobra: aquí no gastan créditos.",
+    );
+    let speech = lang.t(
+        "Speech of your agents. The provider bills you: it costs no credits here.",
+        "Transcripción y voz de tus agentes. El proveedor te cobra: aquí no gastan créditos.",
+    );
     match provider {
         CredentialProvider::Legacy => (
             lang.t(
@@ -85,6 +93,17 @@ const fn provider_told(provider: CredentialProvider, lang: Lang) -> (&'static st
                  origin, el único servidor al que se envía, como https://models.example.com, y api_key.",
             ),
         ),
+        CredentialProvider::OpenAi => (
+            lang.t("OpenAI or compatible", "OpenAI o compatible"),
+            models,
+        ),
+        CredentialProvider::Anthropic => ("Anthropic", models),
+        CredentialProvider::Google => ("Google Gemini", models),
+        CredentialProvider::Deepgram => ("Deepgram", speech),
+        CredentialProvider::Cartesia => (lang.t("Cartesia speech", "Voz de Cartesia"), speech),
+        CredentialProvider::ElevenLabs => {
+            (lang.t("ElevenLabs speech", "Voz de ElevenLabs"), speech)
+        }
         CredentialProvider::WhatsApp => (
             "WhatsApp",
             lang.t(

@@ -1,10 +1,12 @@
 //! The API key of a voice's request: the account's for its own voices, and the deployment's for all others.
 
-use offhook_engine::ports::speech::{Speech as _, SpeechError, VoiceKey, VoiceSettings};
-use offhook_providers::{SpeechProvider, SpeechTransport};
+use offhook_domain::CredentialProvider;
+use offhook_engine::ports::AccountKey;
+use offhook_engine::ports::speech::{Speech, SpeechError, VoiceKey, VoiceSettings};
+use offhook_providers::{SpeechProvider, SpeechRegistry, SpeechTransport};
 
 use super::service::Service;
-use super::{KEY, endpoint, gather, refused, registry, sounding, words};
+use super::{KEY, endpoint, gather, listening, refused, registry, sounding, words};
 use crate::it::server::{Act, Server};
 
 /// The keys of voices, one after another, and the keys that are sent.
@@ -97,4 +99,33 @@ async fn a_key_that_no_header_can_carry_opens_nothing_and_no_key_shows_itself() 
         shown.contains("redacted") && !shown.contains("own-key"),
         "{shown}"
     );
+}
+
+#[tokio::test]
+async fn an_accounts_own_key_opens_the_service_in_place_of_the_deployments() {
+    let service = Service::start().await;
+    let deepgram = SpeechProvider::Deepgram(endpoint(&service.base_url));
+    let deployment = SpeechRegistry::new([("deepgram".to_owned(), deepgram)]).unwrap();
+    let with_key = |vendor| {
+        deployment.with_keys(&[AccountKey {
+            vendor,
+            base_url: None,
+            key: "own-key-1".into(),
+        }])
+    };
+    let own = with_key(CredentialProvider::Deepgram).unwrap();
+    let settings = listening("nova-3", "{}");
+    for (speech, key) in [(&*own, "own-key-1"), (&deployment as &dyn Speech, KEY)] {
+        let ear = speech.recognizer("deepgram", &settings).unwrap();
+        let (_ear, peer) = tokio::join!(ear.open(settings.clone()), service.accept());
+        let expected = format!("Token {key}");
+        assert_eq!(peer.head.header("authorization"), Some(expected.as_str()));
+    }
+    // A vendor that the deployment has not is there for the account alone.
+    let voice = sounding("standard", "{}");
+    let cartesia = with_key(CredentialProvider::Cartesia).unwrap();
+    assert!(cartesia.synthesizer("provider_b", &voice).is_ok() && cartesia.is_added("provider_b"));
+    let missing = deployment.synthesizer("provider_b", &voice).err();
+    assert_eq!(missing, Some(SpeechError::NotConfigured));
+    assert!(with_key(CredentialProvider::Google).is_none());
 }

@@ -1,17 +1,32 @@
 //! Assembles tool calls from the parts of a stream.
 
 use offhook_engine::ports::{ModelError, ToolCall};
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::wire::CallPart;
 use crate::lenient::without_nul;
 
 /// Tool calls per answer at most; no real answer has more.
 const MAX_CALLS: usize = 64;
 
+/// A part of a tool call: the first one of an index has id and name, the others continue the arguments.
+#[derive(Deserialize)]
+pub(crate) struct CallPart {
+    index: Option<u32>,
+    id: Option<String>,
+    function: Option<FunctionPart>,
+}
+
+#[derive(Deserialize)]
+struct FunctionPart {
+    name: Option<String>,
+    /// A piece of JSON text; some services send the whole object instead.
+    arguments: Option<Value>,
+}
+
 /// The tool calls of one answer, in the order of their first parts.
 #[derive(Default)]
-pub(super) struct Calls(Vec<Partial>);
+pub(crate) struct Calls(Vec<Partial>);
 
 struct Partial {
     index: Option<u32>,
@@ -21,9 +36,15 @@ struct Partial {
 }
 
 impl Calls {
+    /// Adds a part that a vendor writes otherwise, as OpenAI writes it.
+    pub(crate) fn add_value(&mut self, part: Value) -> Result<(), ModelError> {
+        let part = serde_json::from_value(part);
+        self.add(part.map_err(|_| ModelError::Protocol("a tool call is malformed"))?)
+    }
+
     /// Adds a part, without its U+0000. Fails for too many calls, and for arguments that are neither text nor an
     /// object.
-    pub(super) fn add(&mut self, part: CallPart) -> Result<(), ModelError> {
+    pub(crate) fn add(&mut self, part: CallPart) -> Result<(), ModelError> {
         let id = without_nul(part.id.unwrap_or_default());
         let at = match self.find(part.index, &id) {
             Some(at) => at,
@@ -73,7 +94,7 @@ impl Calls {
     }
 
     /// The calls of a complete answer. Fails for a call without a name.
-    pub(super) fn whole(self) -> Result<Vec<ToolCall>, ModelError> {
+    pub(crate) fn whole(self) -> Result<Vec<ToolCall>, ModelError> {
         let whole = |(at, call): (usize, Partial)| {
             if call.name.is_empty() {
                 return Err(ModelError::Protocol("a tool call has no name"));
@@ -90,6 +111,7 @@ impl Calls {
                 } else {
                     call.arguments
                 },
+                vendor: None,
             })
         };
         self.0.into_iter().enumerate().map(whole).collect()
