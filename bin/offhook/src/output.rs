@@ -102,6 +102,7 @@ pub(crate) fn credential(credential: &Credential) -> Value {
         "updated_at": credential.updated_at,
         "asked_at": credential.asked_at,
         "last_error": credential.last_error,
+        "last_characters": credential.last_characters,
     })
 }
 

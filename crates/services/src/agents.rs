@@ -19,14 +19,17 @@ use std::sync::Arc;
 use offhook_domain::body::Body as _;
 use offhook_domain::json::{FieldError, Json};
 use offhook_domain::{
-    AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, JsonError, Runtime, Timestamp,
+    AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, CredentialProvider, JsonError,
+    Runtime, Timestamp,
 };
 use offhook_egress::Policy;
+use offhook_engine::ports::KeyAnswer;
 use offhook_storage::{
     Actor, Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, StoreError, mint,
 };
 
 use crate::casefold::fold;
+use crate::catalog::Catalog;
 use crate::error::{Result, UseCaseError};
 use crate::refusal::{Remedy, VersionField};
 use crate::{Context, Page, PageRequest, Providers, Refusal, Voices};
@@ -64,6 +67,7 @@ pub struct Agents {
     actor: Actor,
 }
 
+#[boxed]
 impl Agents {
     pub(crate) fn new(
         ctx: Arc<Context>,
@@ -88,6 +92,25 @@ impl Agents {
             actor,
             ..self.clone()
         }
+    }
+
+    /// The same for an account, with the providers that its own keys open.
+    pub async fn of(&self, account: AccountId) -> Result<Self, StoreError> {
+        let providers = self.providers.of(&self.ctx, account).await?;
+        Ok(Self {
+            providers,
+            ..self.clone()
+        })
+    }
+
+    /// Asks the vendor of an own key once whether it accepts the key, which is about to be stored.
+    pub async fn ask_vendor(&self, vendor: CredentialProvider, secret: &str) -> KeyAnswer {
+        self.providers.ask_vendor(vendor, secret).await
+    }
+
+    /// The models that agents may name, with their prices.
+    pub fn catalog(&self) -> &Catalog {
+        &self.providers.catalog
     }
 }
 
@@ -157,7 +180,8 @@ impl Agents {
         let config = config.map(|config| ConfigWrite::from_json(&config, "config", &language));
         let config = config.transpose()?;
         if let Some(write) = &config {
-            self.providers.check_config(&write.config)?;
+            let providers = self.providers.of(&self.ctx, account).await?;
+            providers.check_config(&write.config)?;
             self.ctx.tools_of(account, &write.config).await??;
             let knowledge = self.ctx.check_knowledge(account, &write.config, None);
             knowledge.await?;
@@ -197,10 +221,11 @@ impl Agents {
     /// the head; if that changes it, the next version is saved.
     pub async fn update(&self, account: AccountId, id: AgentId, body: &Json) -> Result<AgentView> {
         let patch = UpdateAgent::read_from(body)?;
+        let of_account = self.of(account).await?;
         for _ in 0..TRIES {
             let found = self.ctx.store.agent_with_config(account, id, None).await?;
             let (agent, stored) = found.ok_or(UseCaseError::NotFound)?;
-            let change = self.change(&agent, stored.as_deref(), &patch)?;
+            let change = of_account.change(&agent, stored.as_deref(), &patch)?;
             if changes_nothing(&change) {
                 return self.with_numbers(view(agent, stored)?).await;
             }

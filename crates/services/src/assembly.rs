@@ -18,6 +18,7 @@ use offhook_objects::Objects;
 use offhook_storage::Store;
 use tokio::sync::watch;
 
+use crate::own_keys::Listed;
 use crate::recordings::Recordings;
 use crate::redis_membership::RedisMembership;
 use crate::uploads::Uploads;
@@ -151,9 +152,10 @@ impl Services {
     /// Fails if a shipped catalog is invalid.
     pub fn new(config: ServicesConfig) -> Result<Self, CatalogError> {
         let files_are_shared = config.objects.is_shared();
+        let catalog = Arc::new(Catalog::load(&config.plans)?);
         let providers = Arc::new(Providers {
-            catalog: Catalog::load(&config.plans)?,
-            models: config.models,
+            models: Arc::new(Listed::new(&config.models, &catalog)),
+            catalog,
             latencies: Latencies::default(),
             network: config.network,
             speech: config.speech,

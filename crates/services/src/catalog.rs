@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use offhook_domain::{AgentConfig, Plan, Plans, Price};
+use offhook_domain::{AgentConfig, CredentialProvider, OwnKey, Plan, Plans, Price};
 use serde::Deserialize;
 
 #[derive(Debug, Clone)]
@@ -49,6 +49,22 @@ impl ModelKind {
             Self::Stt => "stt",
             Self::Tts => "tts",
         }
+    }
+}
+
+impl ModelKind {
+    /// The provider of this kind that an own key is used for.
+    const fn of(self, used: OwnKey) -> Option<&'static str> {
+        match self {
+            Self::Llm => used.llm,
+            Self::Stt => used.stt,
+            Self::Tts => used.tts,
+        }
+    }
+
+    /// Whether an account can have its own key for a provider of this kind.
+    pub fn may_be_own(self, provider: &str) -> bool {
+        CredentialProvider::own_keys().any(|(_, used)| self.of(used) == Some(provider))
     }
 }
 
@@ -143,6 +159,29 @@ impl Catalog {
         Ok(Self(models))
     }
 
+    /// The catalog for an account with its own keys: what it uses by them costs nothing, and it may name any model.
+    pub(crate) fn with_own_keys(&self, keys: &[OwnKey]) -> Self {
+        let is_own = |model: &Model| {
+            let mut own = keys.iter();
+            own.any(|key| model.kind.of(*key) == Some(&*model.provider))
+        };
+        let mut models = self.0.clone();
+        for model in models.iter_mut().filter(|model| is_own(model)) {
+            for price in &mut model.prices {
+                price.credits_per_minute = Price::default();
+                price.usd_per_minute = price.usd_per_minute.map(|_| 0.0);
+            }
+        }
+        for provider in keys.iter().filter_map(|key| key.llm) {
+            let like = models.iter().find(|model| model.provider == provider);
+            models.extend(like.cloned().map(|like| Model {
+                model: ANY_MODEL.to_owned(),
+                ..like
+            }));
+        }
+        Self(models)
+    }
+
     pub fn models(&self) -> &[Model] {
         &self.0
     }
@@ -200,6 +239,12 @@ impl Catalog {
 }
 
 impl Model {
+    /// The price, which is the same on every plan.
+    pub(crate) fn any_price(&self) -> Price {
+        let first = self.prices.first();
+        first.map_or_else(Price::default, |price| price.credits_per_minute)
+    }
+
     pub fn price(&self, plan: Plan) -> Price {
         self.prices
             .iter()

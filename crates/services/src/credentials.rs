@@ -12,7 +12,7 @@ use reqwest::header::HeaderValue;
 use crate::endpoints::EndpointKey;
 use crate::error::InputError;
 use crate::whatsapp::WhatsAppCredential;
-use crate::{Context, Person};
+use crate::{Context, Person, own_keys};
 
 /// The longest secret, in bytes.
 const SECRET_BYTES: usize = 4_096;
@@ -43,6 +43,8 @@ messages! { stored
 pub enum CredentialFault {
     VoicesRefused => "the provider does not accept the credential, or not for its voices",
         "el proveedor no acepta la credencial, o no para sus voces";
+    KeyRefused => "the provider does not accept the key",
+        "el proveedor no acepta la clave";
     Voices(error: VoiceLibraryError) => "{error}", "{error}";
     Legacy(error: LegacyError) => "{error}", "{error}";
 }}
@@ -80,15 +82,20 @@ impl Credentials {
                 VoiceLibraryError::Credential.to_string(),
             ));
         }
-        match provider {
-            CredentialProvider::WhatsApp => WhatsAppCredential::read(secret).map(drop),
-            CredentialProvider::Llm => EndpointKey::read(secret).map(drop),
-            _ => Ok(()),
-        }?;
+        let key = match provider {
+            CredentialProvider::WhatsApp => {
+                WhatsAppCredential::read(secret)?;
+                None
+            }
+            CredentialProvider::Llm => Some(EndpointKey::read(secret)?.key),
+            own if own.own_key().is_some() => Some(own_keys::read(own, secret)?.key),
+            _ => Some(secret.into()),
+        };
+        let end = key.as_deref().and_then(own_keys::end_of);
         self.check_account(account).await?;
         let at = self.0.clock.now();
         let store = self.0.store.acting(self.1);
-        let stored = store.set_credential(account, provider, secret, at);
+        let stored = store.set_credential(account, provider, secret, end.as_deref(), at);
         Ok(stored.await?)
     }
 

@@ -16,7 +16,7 @@ const KEY_CHARS: usize = 1_024;
 /// A key and the only server that it is sent to: a JSON object of `origin` and `api_key`.
 pub(crate) struct EndpointKey {
     origin: Url,
-    key: Arc<str>,
+    pub(crate) key: Arc<str>,
 }
 
 impl EndpointKey {

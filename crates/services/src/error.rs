@@ -124,5 +124,7 @@ pub enum SecretFault {
         "el secreto debe ser un objeto JSON con `access_token`, `app_secret`, `verify_token` y `phone_numbers`";
     Llm => "the secret must be a JSON object with `origin` and `api_key`",
         "el secreto debe ser un objeto JSON con `origin` y `api_key`";
+    OpenAi => "the secret must be the key, or a JSON object with `api_key` and `base_url`",
+        "el secreto debe ser la clave, o un objeto JSON con `api_key` y `base_url`";
     Field(error: FieldError) => "{error}", "{error}";
 }}

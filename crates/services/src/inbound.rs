@@ -147,17 +147,15 @@ impl Inbound {
             NotAnswered::Unavailable
         })?;
         let plan = found.account.plan;
+        let providers = shared.providers.of(shared, found.account.id).await;
+        let providers = providers.map_err(|error| not_answered(error.into()))?;
         let new = NewConversation {
             id: call.id,
             // A caller id equal to the called number is forged.
             from: call.from.filter(|from| *from != call.to),
             to: Some(call.to),
             dialog: call.dialog,
-            ..shared.new_conversation(
-                &agent,
-                Channel::Phone,
-                shared.providers.terms_of(plan, &config),
-            )
+            ..shared.new_conversation(&agent, Channel::Phone, providers.terms_of(plan, &config))
         };
         if let Some(hours) = &config.conversation.calling_hours
             && opening(hours, new.at) != Hours::Open

@@ -41,6 +41,7 @@ mod maintenance;
 mod network;
 mod numbers;
 mod overview;
+mod own_keys;
 mod page;
 mod people;
 mod personas;
@@ -126,6 +127,7 @@ pub(crate) use live::Live;
 pub use network::Network;
 pub use numbers::{Imported, Numbers};
 pub use offhook_documents as documents;
+pub use offhook_engine::ports::KeyAnswer;
 pub use offhook_engine::ports::callbacks::{
     Callback as CarrierCallback, CarrierCallbacks, MediaConnection,
 };

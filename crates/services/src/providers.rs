@@ -11,7 +11,7 @@ use offhook_engine::ports::speech::Speech;
 use crate::{Catalog, Network};
 
 pub(crate) struct Providers {
-    pub(crate) catalog: Catalog,
+    pub(crate) catalog: Arc<Catalog>,
     pub(crate) models: Arc<dyn Models>,
     pub(crate) latencies: Latencies,
     pub(crate) network: Network,

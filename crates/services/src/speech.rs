@@ -1,7 +1,8 @@
 //! The speech-to-text and the voices of an agent: its configuration, completed with this service's defaults.
 //!
 //! An agent that names no provider gets the only one that is set up here; for a voice only if that provider has no list
-//! to choose from. `scripted` is always available and never a default: it neither understands nor speaks a word.
+//! to choose from. One that an account's own key adds is a default only where there is no other: a new key changes no agent.
+//! `scripted` is always available and never a default: it neither understands nor speaks a word.
 
 use offhook_domain::{AgentConfig, VoiceProvider};
 use offhook_engine::ports::speech::{RecognizerSettings, Speech, SpeechError, VoiceSettings};
@@ -43,7 +44,7 @@ pub(crate) fn recognizers(
     let stt = &config.stt;
     let provider = match &stt.provider {
         Some(named) => Some(named.as_str()),
-        None => only(&listening(catalog, speech)),
+        None => only(&listening(catalog, speech), speech),
     };
     let ear = provider.map(|provider| {
         let model = stt.model.as_deref();
@@ -69,7 +70,7 @@ pub(crate) fn chosen_voice(
     let voice = &config.voice;
     let provider = match &voice.provider {
         Some(named) => named.as_str(),
-        None => only(&speaking(catalog, speech)).filter(|only| !lists_voices(only))?,
+        None => only(&speaking(catalog, speech), speech).filter(|only| !lists_voices(only))?,
     };
     let id = voice.voice_id.as_deref().unwrap_or_default();
     let mut settings = usual_voice(catalog, config, provider, id);
@@ -149,8 +150,14 @@ fn is_set_up<T>(provider: &str, found: Result<T, SpeechError>) -> bool {
     provider != SCRIPTED && !matches!(found, Err(SpeechError::NotConfigured))
 }
 
-fn only<'a>(providers: &[&'a str]) -> Option<&'a str> {
-    match providers {
+fn only<'a>(set_up: &[&'a str], speech: &dyn Speech) -> Option<&'a str> {
+    let deployed = set_up.iter().copied();
+    let deployed: Vec<&str> = deployed.filter(|name| !speech.is_added(name)).collect();
+    match if deployed.is_empty() {
+        set_up
+    } else {
+        &deployed
+    } {
         [one] => Some(one),
         _ => None,
     }

@@ -498,6 +498,7 @@ tables! {
         next_sync_at -> sql::Instant,
         asked_at -> Nullable<sql::Instant>,
         last_error -> Nullable<Text>,
+        last_characters -> Nullable<Text>,
     }
 
     request_logs (account_id, created_at, id) {

@@ -21,7 +21,9 @@ pub(super) enum CredentialCommand {
         /// legacy (the provider of the legacy agents), legacy_webhook (the secret that signs its webhooks), simulator (the
         /// simulated phone network), twilio (the account's own numbers there), provider_a or provider_b (the account's own
         /// voices), whatsapp (a WhatsApp Business app, as JSON with access_token, app_secret, verify_token and
-        /// phone_numbers), llm (the server of an agent's own models, as JSON with origin and api_key).
+        /// phone_numbers), llm (the server of an agent's own models, as JSON with origin and api_key), or the account's own key
+        /// in place of the service's: openai (or as JSON with api_key and base_url), anthropic, google, deepgram, cartesia,
+        /// elevenlabs.
         #[arg(long)]
         provider: CredentialProvider,
         /// The secret; `-` reads it from standard input.
@@ -43,7 +45,8 @@ pub(super) enum CredentialCommand {
         /// The account's id.
         #[arg(long, value_name = "ID")]
         account: AccountId,
-        /// legacy, legacy_webhook, simulator, twilio, provider_a, provider_b, whatsapp or llm.
+        /// legacy, legacy_webhook, simulator, twilio, provider_a, provider_b, whatsapp, llm, openai, anthropic, google,
+        /// deepgram, cartesia or elevenlabs.
         #[arg(long)]
         provider: CredentialProvider,
         #[command(flatten)]
@@ -81,10 +84,12 @@ impl CredentialCommand {
                         let error = row.last_error.as_deref().unwrap_or("-");
                         let (provider, stored) =
                             (row.provider.to_string(), row.updated_at.to_string());
-                        [provider, stored, asked, error.to_owned()]
+                        let end = row.last_characters.as_deref();
+                        let end = end.map_or_else(|| "-".to_owned(), |end| format!("…{end}"));
+                        [provider, end, stored, asked, error.to_owned()]
                     })
                     .collect();
-                let words = output::table(["PROVIDER", "STORED", "ASKED", "ERROR"], &rows);
+                let words = output::table(["PROVIDER", "KEY", "STORED", "ASKED", "ERROR"], &rows);
                 let value: Value = stored.iter().map(output::credential).collect();
                 output::print(print.json, &value, &words)
             }

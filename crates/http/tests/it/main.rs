@@ -41,6 +41,7 @@ mod lists;
 mod logs;
 mod numbers;
 mod operations;
+mod own_keys;
 mod own_voices;
 mod paging;
 mod people;

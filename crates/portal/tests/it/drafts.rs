@@ -217,7 +217,7 @@ async fn voices_of_this_service_are_found_and_heard_and_others_say_why_not() {
     let refused = speak("provider_b|x").await;
     refused
         .assert(400)
-        .shows(&["is not set up on this service to speak"]);
+        .shows(&["and the account has no key for it"]);
     for _ in 0..18 {
         let _ = speak("provider_b|x").await;
     }

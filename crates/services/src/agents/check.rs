@@ -157,11 +157,23 @@ impl Providers {
         {
             faults.push(FieldError::new(
                 "config.llm.provider",
-                Fault::NoProvider(provider.to_owned()),
+                no_provider(ModelKind::Llm, provider, Fault::NoProvider),
             ));
         }
         faults.extend(self.speech_publish_faults(config));
         faults
+    }
+}
+
+/// The fault of a provider that is not set up: with the remedy of an account, if it can have its own key.
+pub(super) fn no_provider(
+    kind: ModelKind,
+    provider: &str,
+    otherwise: impl FnOnce(String) -> Fault,
+) -> Fault {
+    match kind.may_be_own(provider) {
+        true => Fault::NoKey(provider.to_owned()),
+        false => otherwise(provider.to_owned()),
     }
 }
 

@@ -47,11 +47,12 @@ impl Agents {
         texts: &AgentTexts,
         business: &str,
     ) -> Result<Option<AgentTexts>> {
-        let mut usable = self.usable_models().into_iter();
+        let of_account = self.of(account).await?;
+        let mut usable = of_account.usable_models().into_iter();
         let Some(chosen) = usable.find(|model| model.provider != SCRIPTED) else {
             return Ok(None);
         };
-        let found = self
+        let found = of_account
             .providers
             .models
             .find(&chosen.provider, &chosen.model, None);

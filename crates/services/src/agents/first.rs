@@ -48,15 +48,16 @@ impl Agents {
         language: &str,
     ) -> Result<AgentConfig, StoreError> {
         let mut config = AgentConfig::new(language);
-        config.llm = self.first_model();
-        let (catalog, speech) = (&self.providers.catalog, &*self.providers.speech);
-        let is_spoken = self.providers.network.is_spoken();
+        let agents = &self.of(account).await?;
+        config.llm = agents.first_model();
+        let (catalog, speech) = (&agents.providers.catalog, &*agents.providers.speech);
+        let is_spoken = agents.providers.network.is_spoken();
         // A page of a widget may talk to the agent even where calls are simulated.
         if is_spoken || !listening(catalog, speech).is_empty() {
-            config.stt = self.first_recognizer(&config);
+            config.stt = agents.first_recognizer(&config);
         }
         if is_spoken || !speaking(catalog, speech).is_empty() {
-            config.voice = self.first_voice(account, &config).await?;
+            config.voice = agents.first_voice(account, &config).await?;
         }
         Ok(config)
     }

@@ -1,17 +1,16 @@
 //! The status `error`: the published version cannot hold a call at all.
 //!
-//! A version depends on this process's catalog and the providers that it is set up for. Both change only at a start, so
-//! agents are checked at the start, and daily in case processes differ.
+//! A version depends on this process's catalog, the providers that it is set up for, and its account's own keys. Agents
+//! are checked at the start, and daily: processes may differ, and keys come and go.
 
 use offhook_boxed::boxed;
 use std::time::Duration;
 
-use offhook_domain::{AgentConfig, AgentId, AgentStatus};
+use offhook_domain::{AccountId, AgentConfig, AgentId, AgentStatus};
 use offhook_storage::ServingAgent;
 use tokio_util::sync::CancellationToken;
 
 use super::Agents;
-use crate::catalog::ModelKind;
 use crate::workers::{Turns, counted};
 use crate::{Providers, Result};
 
@@ -29,15 +28,25 @@ impl Agents {
     /// Checks every published version. One that cannot hold a call turns its `active` agent to `error`; one that can
     /// turns it back. Returns how many agents changed. If the store fails, the agents changed so far stay changed.
     pub async fn judge(&self) -> Result<usize> {
+        self.judge_those(None).await
+    }
+
+    /// The same for an account, whose own keys have changed.
+    pub async fn judge_of(&self, account: AccountId) -> Result<usize> {
+        self.judge_those(Some(account)).await
+    }
+
+    async fn judge_those(&self, account: Option<AccountId>) -> Result<usize> {
         let (ctx, mut after, mut turned) = (&self.ctx, None::<AgentId>, 0);
         loop {
-            let page = ctx.store.serving_agents(after, AT_ONCE).await?;
+            let page = ctx.store.serving_agents(account, after, AT_ONCE).await?;
             let Some(last) = page.last() else {
                 return Ok(turned);
             };
             after = Some(last.id);
             for agent in page {
-                let status = match self.providers.can_hold_a_call(&agent) {
+                let of_account = self.providers.of(ctx, agent.account_id).await?;
+                let status = match of_account.can_hold_a_call(&agent) {
                     true => AgentStatus::Active,
                     false => AgentStatus::Error,
                 };
@@ -79,10 +88,7 @@ impl Providers {
         let first = llm.provider.as_deref().zip(llm.model.as_deref());
         let fallback = llm.fallback.iter();
         let fallback = fallback.map(|other| (other.provider.as_str(), other.model.as_str()));
-        first.into_iter().chain(fallback).any(|(provider, model)| {
-            let listed = provider == offhook_domain::config::CUSTOM_PROVIDER
-                || self.catalog.find(ModelKind::Llm, provider, model).is_some();
-            listed && self.has_model(provider, model, llm.endpoint.as_deref())
-        })
+        let mut models = first.into_iter().chain(fallback);
+        models.any(|(provider, model)| self.has_model(provider, model, llm.endpoint.as_deref()))
     }
 }

@@ -15,6 +15,7 @@ use offhook_media::wav;
 use tokio::time::timeout;
 
 use super::Agents;
+use super::check::no_provider;
 use super::first::SCRIPTED;
 use super::speech::VOICE_PROVIDER;
 use crate::Refusal;
@@ -39,7 +40,7 @@ pub struct OfferedProvider<'a> {
 
 #[boxed]
 impl Agents {
-    /// The catalog's providers of this kind, those that are set up first.
+    /// The catalog's providers of this kind, those that are set up first. [`Agents::of`] counts an account's own keys.
     pub fn offered_providers(&self, kind: ModelKind) -> Vec<OfferedProvider<'_>> {
         let providers = &self.providers;
         let (catalog, speech) = (&providers.catalog, &*providers.speech);
@@ -104,7 +105,8 @@ impl Agents {
         let spoken = voice.language.as_deref().unwrap_or(language).to_owned();
         let mut config = AgentConfig::new(language);
         config.voice = voice;
-        let (store, providers) = (&self.ctx.store, &self.providers);
+        let store = &self.ctx.store;
+        let providers = self.providers.of(&self.ctx, account).await?;
         let mut keyed = providers.keyed_voices(store, account, &config).await;
         let Some(found) = (!keyed.is_empty()).then(|| keyed.swap_remove(0)) else {
             return Err(FieldError::new(VOICE_PROVIDER, Fault::Required).into());
@@ -114,7 +116,10 @@ impl Agents {
         let synthesizer = providers.speech.synthesizer(&provider, &settings);
         let synthesizer = synthesizer.map_err(|error| match error {
             SpeechError::Unable(fault) => fault,
-            _ => FieldError::new(VOICE_PROVIDER, Fault::CannotSpeak(provider)),
+            _ => FieldError::new(
+                VOICE_PROVIDER,
+                no_provider(ModelKind::Tts, &provider, Fault::CannotSpeak),
+            ),
         })?;
         let spoken = speak(&*synthesizer, settings, sample_text(&spoken));
         match timeout(PREVIEW_LIMIT, spoken).await {

@@ -39,7 +39,8 @@ impl Agents {
                 });
             };
             let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
-            self.providers.check_publishable(&config)?;
+            let providers = self.providers.of(&self.ctx, account).await?;
+            providers.check_publishable(&config)?;
             // A version that was published before keeps the tools and documents pinned then.
             let tools = match before.published_at {
                 None => {

@@ -20,6 +20,7 @@ impl Agents {
         body: &Json,
         to_publish: bool,
     ) -> Result<Vec<FieldError>> {
+        let providers = self.providers.of(&self.ctx, account).await?;
         let found = self.ctx.store.agent_with_config(account, id, None).await?;
         let (agent, stored) = found.ok_or(UseCaseError::NotFound)?;
         let head = stored.as_deref().map(AgentConfig::from_stored).transpose();
@@ -44,10 +45,10 @@ impl Agents {
         }
         // What is saved already blocks no other change.
         if to_publish || config != old {
-            faults.extend(self.providers.config_faults(&config));
+            faults.extend(providers.config_faults(&config));
         }
         if to_publish {
-            faults.extend(self.providers.publish_faults(&config));
+            faults.extend(providers.publish_faults(&config));
             faults.extend(self.ctx.tools_of(account, &config).await?.err());
             faults.extend(
                 self.voice_fault(account, &config, faults.is_empty())
@@ -64,11 +65,12 @@ impl Agents {
         id: AgentId,
         version: i32,
     ) -> Result<Vec<FieldError>> {
+        let providers = self.providers.of(&self.ctx, account).await?;
         let found = self.ctx.store.agent_version(account, id, version).await?;
         let (_, found) = found.ok_or(UseCaseError::NotFound)?;
         let (before, stored) = found.ok_or(UseCaseError::NotFound)?;
         let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
-        let mut faults = self.providers.publish_faults(&config);
+        let mut faults = providers.publish_faults(&config);
         if before.published_at.is_none() {
             faults.extend(self.ctx.tools_of(account, &config).await?.err());
         }

@@ -9,7 +9,7 @@ use offhook_domain::json::{Fault, FieldError, member_path};
 use offhook_domain::messages::Choices;
 use offhook_engine::ports::speech::SpeechError;
 
-use super::check::{Faults, check_language};
+use super::check::{Faults, check_language, no_provider};
 use crate::Providers;
 use crate::catalog::ModelKind;
 use crate::speech::{
@@ -119,9 +119,10 @@ impl Providers {
         self.check_speech_model(ModelKind::Stt, "config.stt.model", &ear.0, model)?;
         self.try_recognizer(&ear)
             .map_err(|obstacle| match obstacle {
-                Obstacle::NotSetUp => {
-                    FieldError::new(STT_PROVIDER, Fault::CannotListen(ear.0.clone()))
-                }
+                Obstacle::NotSetUp => FieldError::new(
+                    STT_PROVIDER,
+                    no_provider(ModelKind::Stt, &ear.0, Fault::CannotListen),
+                ),
                 Obstacle::Unable(fault) => fault,
             })
     }
@@ -142,7 +143,10 @@ impl Providers {
             faults.note(self.try_voice(&other).map_err(|obstacle| match obstacle {
                 Obstacle::NotSetUp => {
                     let path = member_path(FALLBACK_VOICES, &other.0);
-                    FieldError::new(path, Fault::CannotSpeak(other.0.clone()))
+                    FieldError::new(
+                        path,
+                        no_provider(ModelKind::Tts, &other.0, Fault::CannotSpeak),
+                    )
                 }
                 Obstacle::Unable(fault) => of_fallback(&other.0, &fault),
             }));
@@ -175,7 +179,7 @@ impl Providers {
             }
             Err(Obstacle::NotSetUp) => Err(FieldError::new(
                 VOICE_PROVIDER,
-                Fault::CannotSpeak(chosen.0),
+                no_provider(ModelKind::Tts, &chosen.0, Fault::CannotSpeak),
             )),
             Err(Obstacle::Unable(fault)) => Err(fault),
         }

@@ -152,7 +152,7 @@ fn failed(why: impl fmt::Display) -> AnalysisEnd {
     AnalysisEnd::Failed(why.to_string())
 }
 
-async fn make(ctx: &Context, providers: &Providers, job: &AnalysisJob) -> Result<Made> {
+async fn make(ctx: &Context, providers: &Arc<Providers>, job: &AnalysisJob) -> Result<Made> {
     let ended = |fault: AnalysisFault| Ok(Made::Ended(failed(fault)));
     if job.tries > TRIES {
         // The worker that tried died before it recorded a result.
@@ -180,6 +180,7 @@ async fn make(ctx: &Context, providers: &Providers, job: &AnalysisJob) -> Result
     };
     let turns = retried(|| ctx.store.chat_history(conversation.id, TURNS)).await?;
     let transcript: Vec<Message> = turns.into_iter().filter_map(message).collect();
+    let providers = retried(|| providers.of(ctx, job.account)).await?;
     let data = extract(
         &providers.models,
         &providers.latencies,

@@ -172,7 +172,10 @@ impl Calls {
             return Err(UseCaseError::Conflict(Refusal::NoLegacyCredential));
         }
         let (price, reserve) = match &config {
-            Some(config) => self.providers.terms_of(caller.account.plan, config),
+            Some(config) => {
+                let providers = self.providers.of(&self.ctx, caller.account.id);
+                providers.await?.terms_of(caller.account.plan, config)
+            }
             None => self.providers.legacy_terms(),
         };
         let line = self.line(

@@ -14,9 +14,9 @@ use offhook_domain::tool::{Tool, ToolKind};
 use offhook_domain::{
     AgentConfig, ClaimId, ConversationId, Metadata, Price, TerminationReason, body,
 };
-use offhook_engine::ports::{Knowledge, NoTools, Tools};
+use offhook_engine::ports::{Knowledge, Models, NoTools, Tools};
 use offhook_engine::{
-    ChatAnswer, ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Persona, Turn, answer,
+    ChatAnswer, ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Latencies, Persona, Turn, answer,
 };
 use offhook_storage::{
     ChatAnswered, ChatView, Conversation, Fenced, Moment, NewChatMessage, NewTurn, StoreError,
@@ -180,10 +180,13 @@ impl Chats {
         let persona = persona(&config, &known).ok_or_else(broken)?;
         let persona = shared.with_key(call.account_id, persona).await?;
         let variables = known.variables;
+        let providers = shared.providers.of(shared, call.account_id).await?;
         let tools = tools(shared, call, &config, &variables).await?;
         let (tools, knowledge) = with_knowledge(&shared.knowledge, call, &config, tools).await?;
         let tools = Arc::new(Filled { tools, variables });
         Ok(Ready {
+            models: providers.models_within(call.price()),
+            latencies: providers.latencies.clone(),
             persona: Arc::new(persona),
             tools,
             knowledge,
@@ -192,6 +195,8 @@ impl Chats {
 }
 
 struct Ready {
+    models: Arc<dyn Models>,
+    latencies: Latencies,
     persona: Arc<Persona>,
     tools: Arc<dyn Tools>,
     knowledge: Option<Arc<dyn Knowledge>>,
@@ -272,16 +277,11 @@ impl Writer {
         let history = retried(|| store.chat_history(self.id, REMEMBERED_TURNS)).await?;
         let last = history.last().map_or(self.seq, |moment| moment.seq);
         self.last.store(last, Ordering::Relaxed);
-        let models = self.shared.providers.models.clone();
-        let dialogue = Dialogue::new(
-            ready.persona,
-            models,
-            self.shared.providers.latencies.clone(),
-        )
-        .in_writing()
-        .with_tools(ready.tools.definitions())
-        .with_knowledge(ready.knowledge)
-        .behind(recalled(history));
+        let dialogue = Dialogue::new(ready.persona, ready.models, ready.latencies)
+            .in_writing()
+            .with_tools(ready.tools.definitions())
+            .with_knowledge(ready.knowledge)
+            .behind(recalled(history));
         let clock = &*self.shared.clock;
         let answering = answer(dialogue, &*ready.tools, clock, self, self.stopped());
         let answered = tokio::select! {

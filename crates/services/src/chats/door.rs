@@ -23,9 +23,11 @@ impl Chats {
         let found = self.0.store.widget_agent(agent).await?;
         let found = found.ok_or(UseCaseError::NotFound)?;
         let config = admit(&self.0, &found, origin)?;
+        let shared = &self.0;
+        let providers = shared.providers.of(shared, found.account.id).await?;
         Ok(WidgetDoor {
             name: found.agent.name,
-            voice: self.0.may_talk(&config).is_ok(),
+            voice: shared.may_talk(&providers, &config).is_ok(),
         })
     }
 }

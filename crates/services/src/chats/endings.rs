@@ -139,15 +139,16 @@ async fn summary(shared: &Arc<Runner>, chat: &ClosingChat) -> Result<Option<Stri
         return Ok(None);
     };
     let persona = Arc::new(persona);
+    let providers = retried(|| shared.providers.of(shared, call.account_id)).await?;
     let dialogue = Dialogue::new(
         persona.clone(),
-        shared.providers.models.clone(),
-        shared.providers.latencies.clone(),
+        providers.models.clone(),
+        providers.latencies.clone(),
     );
     let transcript = dialogue.behind(recalled(history)).into_transcript();
     Ok(summarize(
-        &shared.providers.models,
-        &shared.providers.latencies,
+        &providers.models,
+        &providers.latencies,
         &persona.llm,
         &transcript,
         &persona.language,

@@ -71,6 +71,7 @@ impl Chats {
             ..self
                 .0
                 .new_text(&found.agent, channel, found.account.plan, config)
+                .await?
         };
         let scene = Scene::of_new(&new);
         let version = (&found.agent, new.agent_version);

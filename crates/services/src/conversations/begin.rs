@@ -77,15 +77,16 @@ impl Context {
 
 impl Runner {
     /// A text conversation with a published agent that begins now, with the credits of an answer.
-    pub(crate) fn new_text(
+    pub(crate) async fn new_text(
         &self,
         agent: &Agent,
         channel: Channel,
         plan: Plan,
         config: &AgentConfig,
-    ) -> NewConversation {
-        let price = self.providers.catalog.dearest(plan, config);
-        self.new_conversation(agent, channel, (price, price.of_answers(1)))
+    ) -> Result<NewConversation, StoreError> {
+        let providers = self.providers.of(self, agent.account_id).await?;
+        let price = providers.catalog.dearest(plan, config);
+        Ok(self.new_conversation(agent, channel, (price, price.of_answers(1))))
     }
 
     /// Reserves a slot of this process.

@@ -49,6 +49,7 @@ impl Conversations {
             return Ok(Vec::new());
         }
         let (store, account) = (&self.ctx.store, conversation.account_id);
+        let providers = self.providers.of(&self.ctx, account).await?;
         let version = Some(conversation.agent_version);
         let found = store.agent_with_config(account, conversation.agent_id, version);
         let config = found.await?.and_then(|(_, config)| config);
@@ -56,7 +57,6 @@ impl Conversations {
         let (Some(config), Some(account)) = (config, store.account(account).await?) else {
             return Ok(Vec::new());
         };
-        let providers = &self.providers;
         let is_spoken =
             conversation.voice && (conversation.is_of_a_page() || providers.network.is_spoken());
         Ok(providers.parts_of_a_minute(account.plan, &config, is_spoken))

@@ -34,7 +34,7 @@ use crate::retry::retried;
 use crate::spoken::{Direction, on_a_spoken_line};
 use crate::tools::Toolbox;
 use crate::variables::{Background, Filled, Scene};
-use crate::{Network, Result, Runner};
+use crate::{Network, Providers, Result, Runner};
 
 /// The carrier's first byte leaves within this time of the claim, or not at all.
 pub(super) const DIAL_WITHIN: Duration = Duration::from_secs(10);
@@ -92,11 +92,12 @@ async fn hold_fallibly(
         Some(network) => network,
         None => retried(|| runner.providers.network_of(&runner.store, call)).await?,
     };
-    let meter = meter(runner, call, &config).await?;
+    let providers = retried(|| runner.providers.of(runner, call.account_id)).await?;
+    let models = providers.models_within(call.price());
+    let meter = meter(runner, &providers, call, &config).await?;
     let carrier: Arc<dyn Carrier> = match network {
         Network::Text(carrier) => carrier,
-        Network::Spoken(network) => match runner
-            .providers
+        Network::Spoken(network) => match providers
             .spoken(
                 &runner.store,
                 call.account_id,
@@ -138,11 +139,11 @@ async fn hold_fallibly(
         models: match &meter {
             Some(meter) => {
                 let llm = &persona.llm;
-                meter.models(runner.providers.models.clone(), (&llm.provider, &llm.model))
+                meter.models(models, (&llm.provider, &llm.model))
             }
-            None => runner.providers.models.clone(),
+            None => models,
         },
-        latencies: runner.providers.latencies.clone(),
+        latencies: providers.latencies.clone(),
         tools,
         knowledge,
         clock: Arc::new(CallClock::of(runner.clock.clone())),
@@ -185,7 +186,7 @@ async fn hold_fallibly(
         return Ok(());
     };
     let summary = if media.answered_at.is_some() {
-        summary(runner, &persona, &transcript).await
+        summary(&providers, &persona, &transcript).await
     } else {
         String::new()
     };
@@ -197,6 +198,7 @@ async fn hold_fallibly(
 /// Meters a call's cost, if that may change while it lasts.
 async fn meter(
     runner: &Arc<Runner>,
+    providers: &Arc<Providers>,
     call: &Conversation,
     config: &AgentConfig,
 ) -> Result<Option<Meter>> {
@@ -204,7 +206,7 @@ async fn meter(
         return Ok(None);
     }
     let account = retried(|| runner.store.account(call.account_id)).await?;
-    Ok(account.map(|account| Meter::new(&runner.providers, account.plan)))
+    Ok(account.map(|account| Meter::new(providers, account.plan)))
 }
 
 /// Wraps the carrier so that a failed dial starts the renewal of the claim.

@@ -11,7 +11,7 @@ use offhook_metrics::metrics;
 use offhook_storage::{CallEnd, Conversation, Fenced, Settlement, Signaled};
 
 use crate::retry::retried;
-use crate::{Context, Result, Runner, events};
+use crate::{Context, Providers, Result, Runner, events};
 
 /// Tries to end an orphan at the carrier; it is reported even if all fail.
 const HANG_UP_TRIES: u32 = 3;
@@ -92,13 +92,13 @@ pub(crate) async fn close(
 
 /// The summary of the conversation; empty if no model writes one in time.
 pub(crate) async fn summary(
-    runner: &Arc<Runner>,
+    providers: &Providers,
     persona: &Persona,
     transcript: &[Message],
 ) -> String {
     let summary = summarize(
-        &runner.providers.models,
-        &runner.providers.latencies,
+        &providers.models,
+        &providers.latencies,
         &persona.llm,
         transcript,
         &persona.language,

@@ -186,13 +186,14 @@ async fn hand_over(
     let Ok(serving) = serving(runner, &handed).await? else {
         return Ok(Err("agent_id: outside the calling hours of the agent"));
     };
-    if !runner.providers.can_speak(&serving.config) {
+    let providers = runner.providers.of(runner, call.account_id).await?;
+    if !providers.can_speak(&serving.config) {
         return Ok(Err("agent_id: the agent cannot speak here"));
     }
     let Some(account) = store.account(call.account_id).await? else {
         return Ok(Err(UNAVAILABLE));
     };
-    let (price, reserve) = runner.providers.terms_of(account.plan, &serving.config);
+    let (price, reserve) = providers.terms_of(account.plan, &serving.config);
     handed.price_millicredits = price.millicredits_per_minute();
     let longest = begun.serving.config.conversation.max_duration_s;
     let held = call.price().of_seconds(longest.clamp(60, RESERVED_SECONDS));

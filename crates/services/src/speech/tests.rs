@@ -25,6 +25,11 @@ impl Speech for Here {
     ) -> Result<Arc<dyn TextToSpeech>, SpeechError> {
         Err(answer(self.1, provider))
     }
+
+    /// As an account's own key would set it up.
+    fn is_added(&self, provider: &str) -> bool {
+        provider == "elevenlabs"
+    }
 }
 
 fn answer(known: &[&str], provider: &str) -> SpeechError {
@@ -103,6 +108,17 @@ fn who_names_no_recognizer_has_the_only_one() {
     let two = Here(&["openai", "deepgram"], &[]);
     assert_eq!(recognizers(&catalog(), &two, &unset), []);
     assert_eq!(listening(&catalog(), &two), ["deepgram", "openai"]);
+}
+
+#[test]
+fn an_own_key_becomes_the_default_only_where_the_deployment_has_none() {
+    for (set_up, expected) in [
+        (&["openai", "elevenlabs"][..], "openai"),
+        (&["elevenlabs"], "elevenlabs"),
+    ] {
+        let found = recognizers(&catalog(), &Here(set_up, &[]), &config("{}"));
+        assert_eq!(found[0].0, expected);
+    }
 }
 
 #[test]

@@ -77,9 +77,10 @@ impl Talks {
         let found = shared.store.widget_agent(agent).await?;
         let found = found.ok_or(UseCaseError::NotFound)?;
         let config = admit(shared, &found, &origin)?;
-        shared.may_talk(&config)?;
+        let providers = shared.providers.of(shared, found.account.id).await?;
+        shared.may_talk(&providers, &config)?;
         let plan = found.account.plan;
-        let price = shared.providers.price_of_a_spoken_minute(plan, &config);
+        let price = providers.price_of_a_spoken_minute(plan, &config);
         let live_calls = shared.plans.terms(plan).live_calls;
         let of_pages = (live_calls * shared.calls.page_share / 100).max(1);
         let from = match address {

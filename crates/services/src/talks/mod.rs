@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::calls::{Hours, opening};
 use crate::error::{Result, UseCaseError};
-use crate::{Refusal, Runner};
+use crate::{Providers, Refusal, Runner};
 
 pub(crate) use begin::Waiting;
 pub(crate) use listeners::Listeners;
@@ -70,8 +70,8 @@ impl Drop for FromAddress {
 
 impl Runner {
     /// Whether a page can talk to the agent now; the error says why not.
-    pub(crate) fn may_talk(&self, config: &AgentConfig) -> Result<()> {
-        if !self.providers.can_speak(config) {
+    pub(crate) fn may_talk(&self, providers: &Providers, config: &AgentConfig) -> Result<()> {
+        if !providers.can_speak(config) {
             return Err(UseCaseError::Conflict(Refusal::SpeechUnavailable));
         }
         let Some(hours) = &config.conversation.calling_hours else {

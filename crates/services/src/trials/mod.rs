@@ -24,7 +24,7 @@ use crate::knowledge::{Documents, named, with_documents};
 use crate::personas::persona;
 use crate::tools::Toolbox;
 use crate::variables::{Filled, Scene};
-use crate::{Refusal, Runner};
+use crate::{Providers, Refusal, Runner};
 
 pub use writing::{TrialReply, TrialTurn};
 
@@ -89,6 +89,7 @@ pub enum TrialNote {
 
 /// A draft that can hold a conversation.
 struct Ready {
+    providers: Arc<Providers>,
     config: AgentConfig,
     persona: Persona,
     tools: Arc<dyn Tools>,
@@ -110,8 +111,9 @@ impl Trials {
         let found = shared.store.agent_with_config(account, draft.agent, None);
         let (agent, _) = found.await?.ok_or(UseCaseError::NotFound)?;
         let config = AgentConfig::from_json(&draft.config, "config", &agent.language)?;
-        shared.providers.check_config(&config)?;
-        shared.providers.check_publishable(&config)?;
+        let providers = shared.providers.of(shared, account).await?;
+        providers.check_config(&config)?;
+        providers.check_publishable(&config)?;
         shared.ctx.check_knowledge(account, &config, None).await?;
         let id: ConversationId = mint(shared.clock.now());
         let scene = Scene::of_trial(id, channel);
@@ -132,6 +134,7 @@ impl Trials {
         let persona = shared.with_key(account, persona).await?;
         let noted = |inner| Arc::new(Noted { inner, notes }) as Arc<dyn Knowledge>;
         Ok(Ready {
+            providers,
             config,
             persona,
             tools: Arc::new(Filled {

@@ -48,10 +48,10 @@ impl Trials {
         let mut ready = self
             .prepare(account, draft, Channel::WidgetVoice, notes)
             .await?;
-        if !shared.providers.can_speak(&ready.config) {
+        let providers = ready.providers.clone();
+        if !providers.can_speak(&ready.config) {
             return Err(UseCaseError::Conflict(Refusal::SpeechUnavailable));
         }
-        let providers = &shared.providers;
         let settings = providers
             .spoken(
                 &shared.store,

@@ -76,7 +76,7 @@ impl Trials {
             begun,
             first_text: OnceLock::new(),
         };
-        let (models, latencies) = (&shared.providers.models, &shared.providers.latencies);
+        let (models, latencies) = (&ready.providers.models, &ready.providers.latencies);
         let dialogue = Dialogue::new(Arc::new(ready.persona), models.clone(), latencies.clone())
             .in_writing()
             .with_tools(ready.tools.definitions())
@@ -93,7 +93,7 @@ impl Trials {
             all.push(note);
         }
         all.extend(answered.last.map(TrialNote::Turn));
-        let price = shared
+        let price = ready
             .providers
             .catalog
             .dearest(caller.account.plan, &ready.config);

@@ -251,7 +251,9 @@ impl Job {
         let new = NewConversation {
             from: Some(thread.customer.clone()),
             to: Some(thread.own_number.clone()),
-            ..shared.new_text(agent, Channel::Whatsapp, account.plan, config)
+            ..shared
+                .new_text(agent, Channel::Whatsapp, account.plan, config)
+                .await?
         };
         let session = NewChatSession {
             origin: WHATSAPP_ORIGIN.to_owned(),

@@ -403,13 +403,14 @@ impl Store {
     /// Agents of all accounts that serve calls, or should, after `after` in id order.
     pub fn serving_agents(
         &self,
+        account: Option<AccountId>,
         after: Option<AgentId>,
         limit: i64,
     ) -> Answer<'_, Vec<ServingAgent>> {
         let published = versions::agent_id
             .eq(agents::id)
             .and(versions::version.eq(agents::published_version));
-        agents::table
+        let serving = agents::table
             .inner_join(versions::table.on(published))
             .filter(agents::id.gt(V(after.unwrap_or_else(AgentId::nil))))
             .filter(agents::runtime.eq(V(Runtime::Engine)))
@@ -418,11 +419,17 @@ impl Store {
             .limit(limit)
             .select((
                 agents::id,
+                agents::account_id,
                 agents::status,
                 agents::published_version,
                 versions::config,
-            ))
-            .read_all(self)
+            ));
+        match account {
+            Some(account) => serving
+                .filter(agents::account_id.eq(V(account)))
+                .read_all(self),
+            None => serving.read_all(self),
+        }
     }
 
     /// Sets the status that fits an agent's published version. `false` if version or status have changed since.

@@ -14,17 +14,20 @@ macro_rules! of {
 
 #[boxed]
 impl Store {
-    /// Seals and stores a credential. It replaces the account's previous one for this provider.
+    /// Seals and stores a credential, and keeps the end of its key in clear. It replaces the account's previous one for
+    /// this provider.
     pub async fn set_credential(
         &self,
         account: AccountId,
         provider: CredentialProvider,
         secret: &str,
+        last_characters: Option<&str>,
         at: Timestamp,
     ) -> Result<Credential> {
         let id: CredentialId = mint(at);
         let sealed = self.master_key.seal(secret, &id.uuid())?;
         let actor = self.actor();
+        let last_characters = last_characters.map(str::to_owned);
         keep!(self, |conn| {
             locks::lock_account(conn, account).await?;
             let created: Option<Timestamp> = diesel::delete(of!(account, provider))
@@ -34,7 +37,7 @@ impl Store {
             let stored = diesel::insert_into(credentials::table)
                 .values(row! {
                     credentials: id, account_id = account, provider, sealed,
-                    created_at = created.unwrap_or(at), updated_at = at, next_sync_at = at
+                    created_at = created.unwrap_or(at), updated_at = at, next_sync_at = at, last_characters
                 })
                 .returning(Credential::as_returning())
                 .get_result(conn)
@@ -106,6 +109,22 @@ impl Store {
         found
             .map(|(id, sealed)| self.master_key.open(&sealed, &id.uuid()))
             .transpose()
+    }
+
+    /// The account's own keys for models and speech. `StoreError::Corrupt` if one cannot be opened.
+    pub async fn own_keys(&self, account: AccountId) -> Result<Vec<(CredentialProvider, String)>> {
+        let own = CredentialProvider::ALL.iter().copied();
+        let own = own.filter(|provider| provider.own_key().is_some()).map(V);
+        let found: Vec<(CredentialProvider, CredentialId, Vec<u8>)> = credentials::table
+            .filter(credentials::account_id.eq(V(account)))
+            .filter(credentials::provider.eq_any(own.collect::<Vec<_>>()))
+            .select((credentials::provider, credentials::id, credentials::sealed))
+            .read_all(self)
+            .await?;
+        let open = |(provider, id, sealed): (_, CredentialId, Vec<u8>)| {
+            Ok((provider, self.master_key.open(&sealed, &id.uuid())?))
+        };
+        found.into_iter().map(open).collect()
     }
 
     /// The account's credentials, by provider, without their secrets.

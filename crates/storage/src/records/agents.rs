@@ -81,6 +81,7 @@ pub struct AgentVersion {
 #[derive(Debug, Clone, Queryable)]
 pub struct ServingAgent {
     pub id: AgentId,
+    pub account_id: AccountId,
     /// `active` or `error`.
     pub status: AgentStatus,
     pub version: i32,

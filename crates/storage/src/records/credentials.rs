@@ -1,4 +1,4 @@
-//! Provider credentials of accounts. The secrets themselves can only be read one at a time.
+//! Provider credentials of accounts. The secrets themselves are read only to be used.
 
 use crate::prelude::*;
 
@@ -15,4 +15,6 @@ pub struct Credential {
     pub asked_at: Option<Timestamp>,
     /// Why that request failed, if it did; a sentence.
     pub last_error: Option<String>,
+    /// The end of its key, by which an account recognizes it.
+    pub last_characters: Option<String>,
 }

@@ -26,7 +26,7 @@ async fn credential(
     word: CredentialProvider,
 ) -> VoiceCredential {
     let stored = store
-        .set_credential(account, word, "key", T0)
+        .set_credential(account, word, "key", None, T0)
         .await
         .unwrap();
     VoiceCredential {
@@ -100,7 +100,7 @@ contract! {
 
     async fn a_voice_credential_is_due_at_once_then_after_its_pause_and_for_one_process(store: Store) {
         let shop = Shop::new(&store).await;
-        store.set_credential(shop.account, CredentialProvider::Legacy, "key", T0).await.unwrap();
+        store.set_credential(shop.account, CredentialProvider::Legacy, "key", None, T0).await.unwrap();
         let mut all = vec![
             credential(&store, shop.account, CredentialProvider::VoicesA).await,
             credential(&store, shop.account, CredentialProvider::VoicesB).await,

@@ -95,8 +95,8 @@ contract! {
 
     async fn a_credential_is_replaced_listed_and_removed_and_opens_for_its_account_alone(store: Store) {
         let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
-        let first = store.set_credential(shop.account, LEGACY, "sim_a", T0).await.unwrap();
-        let second = store.set_credential(shop.account, LEGACY, "sim_b", after(1)).await.unwrap();
+        let first = store.set_credential(shop.account, LEGACY, "sim_a", None, T0).await.unwrap();
+        let second = store.set_credential(shop.account, LEGACY, "sim_b", None, after(1)).await.unwrap();
         assert_eq!((second.created_at, second.updated_at), (T0, after(1)));
         assert_ne!(first.id, second.id);
         assert_eq!(store.credentials(shop.account).await.unwrap(), [second]);
@@ -110,9 +110,23 @@ contract! {
         assert_eq!(secret(shop.account).await, None);
     }
 
+    async fn own_keys_are_opened_for_their_account_alone_and_keep_their_ends(store: Store) {
+        let (shop, stranger) = (Shop::new(&store).await, Shop::new(&store).await);
+        let google = CredentialProvider::Google;
+        store.set_credential(shop.account, LEGACY, "sim_a", None, T0).await.unwrap();
+        store.set_credential(shop.account, google, "k-1234", Some("1234"), T0).await.unwrap();
+        assert_eq!(store.own_keys(shop.account).await.unwrap(), [(google, "k-1234".to_owned())]);
+        assert_eq!(store.own_keys(stranger.account).await.unwrap(), []);
+        let listed = store.credentials(shop.account).await.unwrap();
+        let ends: Vec<_> = listed.into_iter().map(|one| (one.provider, one.last_characters)).collect();
+        assert_eq!(ends, [(google, Some("1234".to_owned())), (LEGACY, None)]);
+        store.remove_credential(shop.account, google, T0).await.unwrap();
+        assert_eq!(store.own_keys(shop.account).await.unwrap(), []);
+    }
+
     async fn what_came_of_asking_is_said_of_the_credential_that_was_asked_with(store: Store) {
         let shop = Shop::new(&store).await;
-        let set = async |at| store.set_credential(shop.account, LEGACY, "sim_a", at).await.unwrap();
+        let set = async |at| store.set_credential(shop.account, LEGACY, "sim_a", None, at).await.unwrap();
         let told = async || {
             let listed = store.credentials(shop.account).await.unwrap();
             (listed[0].asked_at, listed[0].last_error.clone())
@@ -134,7 +148,7 @@ contract! {
         assert_eq!(told().await, (Some(after(6)), None));
         assert!(!store.has_due_syncs(after(7)).await.unwrap());
         // It does not affect other accounts or other providers.
-        store.set_credential(shop.account, CredentialProvider::VoicesA, "key", T0).await.unwrap();
+        store.set_credential(shop.account, CredentialProvider::VoicesA, "key", None, T0).await.unwrap();
         store.credential_unanswered(shop.account, CredentialProvider::VoicesA, after(8), "busy").await.unwrap();
         let listed = store.credentials(shop.account).await.unwrap();
         let failed: Vec<_> = listed.iter().filter(|one| one.last_error.is_some()).map(|one| one.provider).collect();
@@ -144,9 +158,9 @@ contract! {
     async fn a_credential_is_sealed_and_its_changes_are_in_the_audit_log(database: TestDatabase) {
         let store = database.open().await;
         let shop = Shop::new(&store).await;
-        store.set_credential(shop.account, LEGACY, "sim_secret", T0).await.unwrap();
+        store.set_credential(shop.account, LEGACY, "sim_secret", None, T0).await.unwrap();
         store.remove_credential(shop.account, LEGACY, T0).await.unwrap();
-        store.set_credential(shop.account, LEGACY, "sim_secret", T0).await.unwrap();
+        store.set_credential(shop.account, LEGACY, "sim_secret", None, T0).await.unwrap();
         let mut raw = Raw::open(&database).await;
         let sealed = match store.is_embedded() {
             true => raw.line("SELECT hex(sealed) AS line FROM provider_credentials").await,
@@ -160,8 +174,8 @@ contract! {
 
     async fn a_due_account_is_taken_by_one_node_and_is_due_again_after_its_time(store: Store) {
         let shop = Shop::new(&store).await;
-        store.set_credential(shop.account, LEGACY, "sim_a", T0).await.unwrap();
-        store.set_credential(shop.account, CredentialProvider::Simulator, "sim_a", T0).await.unwrap();
+        store.set_credential(shop.account, LEGACY, "sim_a", None, T0).await.unwrap();
+        store.set_credential(shop.account, CredentialProvider::Simulator, "sim_a", None, T0).await.unwrap();
         let minute = Duration::from_secs(60);
         assert!(!store.has_due_syncs(T0.minus(Duration::from_secs(1))).await.unwrap());
         assert!(store.has_due_syncs(after(1)).await.unwrap());

@@ -75,14 +75,14 @@ contract! {
         for n in 0..205 {
             let account = Shop::new(&store).await.account;
             let secret = format!("secret {n}");
-            store.set_credential(account, CredentialProvider::Legacy, &secret, T0).await.unwrap();
+            store.set_credential(account, CredentialProvider::Legacy, &secret, None, T0).await.unwrap();
             accounts.push((account, secret));
         }
         drop(store);
         assert!(opened(&database, key(2)).await.is_err(), "a strange key");
         let both = opened(&database, key(2).or_earlier(key(1))).await.unwrap();
         let (account, secret) = accounts[0].clone();
-        both.set_credential(account, CredentialProvider::Simulator, &secret, T0).await.unwrap();
+        both.set_credential(account, CredentialProvider::Simulator, &secret, None, T0).await.unwrap();
         assert!(opened(&database, key(1)).await.is_err(), "something may be sealed with the next one");
         assert!(opened(&database, key(1).or_earlier(key(2))).await.is_ok());
         let done = both.rekey(T0).await.unwrap();
