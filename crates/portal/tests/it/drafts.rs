@@ -181,7 +181,7 @@ async fn voices_of_this_service_are_found_and_heard_and_others_say_why_not() {
     let page = page.shows(&[
         "value=\"local|slt\"",
         "value=\"local|awb\"",
-        "ElevenLabs – not set up on this service",
+        "ElevenLabs – add your key in Settings",
         "<option value=\"provider_a\" disabled>",
         "<option value=\"openai|gpt-4.1\" disabled>",
     ]);

@@ -18,6 +18,7 @@ mod every;
 mod knowledge;
 mod money;
 mod numbers;
+mod own_keys;
 mod people;
 mod studio;
 mod tools;

@@ -31,6 +31,8 @@ const Q_CHARS: usize = 100;
 type Named = Vec<(String, String)>;
 
 pub(super) struct Choices {
+    /// The agents of the account, with the providers that its own keys open.
+    pub(super) agents: Agents,
     pub(super) voices: Vec<VoiceGroup>,
     pub(super) tools: Named,
     pub(super) folders: Named,
@@ -49,13 +51,15 @@ impl Choices {
             ),
             false => (listed(fields, FOLDERS), listed(fields, DOCUMENTS)),
         };
+        let agents = visitor.services().agents().of(visitor.account()).await?;
         Ok(Self {
-            voices: voices(visitor, fields).await?,
+            voices: voices(visitor, &agents, fields).await?,
             tools: tools(visitor, fields).await?,
             folders,
             documents,
             ambient: Agents::ambient_sounds(),
             has_knowledge,
+            agents,
         })
     }
 }
@@ -69,23 +73,27 @@ pub(super) fn wants_search(fields: &Fields) -> bool {
 }
 
 /// Models of a kind whose provider is set up, for a `datalist`.
-pub(super) fn models(visitor: &Visitor, kind: ModelKind) -> Named {
-    let agents = visitor.services().agents();
+pub(super) fn models(visitor: &Visitor, agents: &Agents, kind: ModelKind) -> Named {
     let offered = agents.offered_providers(kind).into_iter();
     let offered = offered.filter(|offered| offered.is_set_up);
     offered
         .flat_map(|offered| {
             let of = vendor(visitor.lang(), offered.name);
-            let models = models_of(visitor, kind, offered.name).into_iter();
+            let models = models_of(visitor, agents, kind, offered.name).into_iter();
             models.map(move |(model, label)| (model, format!("{label} · {of}")))
         })
         .collect()
 }
 
 /// A provider's models, each with its price.
-pub(super) fn models_of(visitor: &Visitor, kind: ModelKind, provider: &str) -> Named {
+pub(super) fn models_of(
+    visitor: &Visitor,
+    agents: &Agents,
+    kind: ModelKind,
+    provider: &str,
+) -> Named {
     let plan = visitor.caller().account.plan;
-    let models = visitor.services().catalog().models().iter();
+    let models = agents.catalog().models().iter();
     let named =
         |model: &&Model| model.kind == kind && model.provider == provider && model.model != "*";
     let shown = |model: &Model| {
@@ -108,6 +116,8 @@ pub(super) fn vendor(lang: Lang, provider: &str) -> &str {
         "provider_b" => "Cartesia",
         "provider_c" | "deepgram" => "Deepgram",
         "openai" => "OpenAI",
+        "anthropic" => "Anthropic",
+        "google" => "Google",
         "local" => lang.t(
             "Local (this service's own)",
             "Local (propio de este servicio)",
@@ -126,25 +136,34 @@ pub(super) struct ProviderOption {
 }
 
 /// Providers of a kind: those that are set up, then the others with the reason.
-pub(super) fn providers(visitor: &Visitor, kind: ModelKind) -> Vec<ProviderOption> {
-    let lang = visitor.lang();
-    let offered = visitor.services().agents().offered_providers(kind);
+pub(super) fn providers(lang: Lang, agents: &Agents, kind: ModelKind) -> Vec<ProviderOption> {
+    let offered = agents.offered_providers(kind);
     let option = |offered: OfferedProvider<'_>| ProviderOption {
         name: offered.name.to_owned(),
         label: match offered.is_set_up {
             true => vendor(lang, offered.name).to_owned(),
-            false => format!("{} – {}", vendor(lang, offered.name), not_set_up(lang)),
+            false => format!(
+                "{} – {}",
+                vendor(lang, offered.name),
+                not_set_up(lang, kind, offered.name)
+            ),
         },
         may_be_chosen: offered.may_be_chosen,
     };
     offered.into_iter().map(option).collect()
 }
 
-pub(super) const fn not_set_up(lang: Lang) -> &'static str {
-    lang.t(
-        "not set up on this service",
-        "no configurado en este servicio",
-    )
+fn not_set_up(lang: Lang, kind: ModelKind, provider: &str) -> &'static str {
+    match kind.may_be_own(provider) {
+        true => lang.t(
+            "add your key in Settings",
+            "agrega tu clave en Configuración",
+        ),
+        false => lang.t(
+            "not set up on this service",
+            "no configurado en este servicio",
+        ),
+    }
 }
 
 /// A provider's voices.
@@ -165,17 +184,19 @@ pub(super) struct OfferedVoice {
 }
 
 /// The voices that match the search; without one, some that speak the agent's language.
-async fn voices(visitor: &Visitor, fields: &Fields) -> Result<Vec<VoiceGroup>> {
+async fn voices(visitor: &Visitor, agents: &Agents, fields: &Fields) -> Result<Vec<VoiceGroup>> {
     let q = fields.get(VOICES_Q);
     let q: Option<String> = q.map(|q| q.chars().take(Q_CHARS).collect());
-    let agents = visitor.services().agents();
     let set_up: Vec<bool> = agents
         .offered_providers(ModelKind::Tts)
         .iter()
         .map(|offered| offered.is_set_up)
         .collect();
     let mut groups = Vec::new();
-    for (provider, is_set_up) in providers(visitor, ModelKind::Tts).into_iter().zip(set_up) {
+    for (provider, is_set_up) in providers(visitor.lang(), agents, ModelKind::Tts)
+        .into_iter()
+        .zip(set_up)
+    {
         if q.is_none() && !is_set_up {
             continue;
         }
@@ -191,7 +212,7 @@ async fn voices(visitor: &Visitor, fields: &Fields) -> Result<Vec<VoiceGroup>> {
                 };
                 listed_voices(visitor, fields, listed, (q, most)).await?
             }
-            Err(_) => own_voices(visitor, &provider.name, q),
+            Err(_) => own_voices(visitor, agents, &provider.name, q),
         };
         if !voices.is_empty() {
             groups.push(VoiceGroup {
@@ -225,9 +246,14 @@ async fn listed_voices(
 }
 
 /// Voices of the service's own server or program, by their ids.
-fn own_voices(visitor: &Visitor, provider: &str, q: Option<&String>) -> Vec<OfferedVoice> {
+fn own_voices(
+    visitor: &Visitor,
+    agents: &Agents,
+    provider: &str,
+    q: Option<&String>,
+) -> Vec<OfferedVoice> {
     let only = visitor.t("Its only voice", "Su única voz");
-    let ids = visitor.services().agents().own_voices(provider).into_iter();
+    let ids = agents.own_voices(provider).into_iter();
     let voices = ids.map(|id| OfferedVoice {
         label: if id.is_empty() {
             only.to_owned()

@@ -55,14 +55,14 @@ pub(super) fn groups(
     html! {
         @for (id, kind) in [(LLMS, ModelKind::Llm), (EARS, ModelKind::Stt), (MOUTHS, ModelKind::Tts)] {
             datalist id=(id) {
-                @for (model, text) in models(visitor, kind) { option value=(model) { (text) } }
+                @for (model, text) in models(visitor, &choices.agents, kind) { option value=(model) { (text) } }
             }
         }
         (words(sheet))
         (variables(sheet, path))
-        (model(visitor, sheet))
-        (speech::voice(visitor, sheet, choices, path))
-        (speech::ear(visitor, sheet))
+        (model(visitor, sheet, choices))
+        (speech::voice(sheet, choices, path))
+        (speech::ear(sheet, choices))
         (conversation(sheet))
         (sound(sheet, choices))
         (pronunciation(sheet))
@@ -168,9 +168,9 @@ fn variables(sheet: &Sheet<'_>, path: &str) -> Markup {
     }
 }
 
-fn model(visitor: &Visitor, sheet: &Sheet<'_>) -> Markup {
+fn model(visitor: &Visitor, sheet: &Sheet<'_>, choices: &Choices) -> Markup {
     let t = sheet.lang;
-    let mut known = providers(visitor, ModelKind::Llm);
+    let mut known = providers(t, &choices.agents, ModelKind::Llm);
     known.push(ProviderOption {
         name: "custom".to_owned(),
         label: vendor(t, "custom").to_owned(),
@@ -183,9 +183,9 @@ fn model(visitor: &Visitor, sheet: &Sheet<'_>) -> Markup {
         div.field {
             label for=(pick) { (t.t("Language model", "Modelo de lenguaje")) }
             select #(pick) name=(MODEL_PICK) {
-                option value="" { (current_model(visitor, sheet)) }
+                option value="" { (current_model(visitor, sheet, choices)) }
                 @for provider in &known {
-                    @let models = models_of(visitor, ModelKind::Llm, &provider.name);
+                    @let models = models_of(visitor, &choices.agents, ModelKind::Llm, &provider.name);
                     @if !models.is_empty() {
                         optgroup label=(provider.label) {
                             @for (model, label) in &models {
@@ -203,8 +203,8 @@ fn model(visitor: &Visitor, sheet: &Sheet<'_>) -> Markup {
             (sheet.provider("llm.provider", says(t.t("Provider", "Proveedor"), t.t(
                 "Required to publish.", "Obligatorio para publicar.")), t.t("Choose…", "Elige…"), &known))
             (sheet.line("llm.model", Says { list: Some(LLMS), ..says(t.t("Model", "Modelo"), t.t(
-                "One of the provider's models. Local and custom servers accept any name. Required to publish.",
-                "Uno de los modelos del proveedor. Los servidores locales y propios aceptan cualquier nombre. Obligatorio para publicar.")) }))
+                "One of the provider's models. Local and custom servers, and your own keys, accept any name. Required to publish.",
+                "Uno de los modelos del proveedor. Los servidores locales y propios, y tus propias claves, aceptan cualquier nombre. Obligatorio para publicar.")) }))
         }
         (sheet.slider("llm.temperature", span([0.0, 2.0], 0.1, 0.7, ""), says(t.t("Temperature", "Temperatura"), t.t(
             "0 to 2. Lower is more predictable. Default 0.7.", "De 0 a 2. Más bajo es más predecible. Predeterminado: 0.7."))))
@@ -224,7 +224,7 @@ fn model(visitor: &Visitor, sheet: &Sheet<'_>) -> Markup {
 }
 
 /// The model that stays unless another is picked.
-fn current_model(visitor: &Visitor, sheet: &Sheet<'_>) -> String {
+fn current_model(visitor: &Visitor, sheet: &Sheet<'_>, choices: &Choices) -> String {
     let t = sheet.lang;
     let (provider, model) = (
         sheet.fields.text("llm.provider"),
@@ -233,7 +233,7 @@ fn current_model(visitor: &Visitor, sheet: &Sheet<'_>) -> String {
     if provider.is_empty() {
         return t.t("Choose…", "Elige…").to_owned();
     }
-    let mut known = models_of(visitor, ModelKind::Llm, provider).into_iter();
+    let mut known = models_of(visitor, &choices.agents, ModelKind::Llm, provider).into_iter();
     let label = known.rfind(|(name, _)| name == model);
     let label = label.map_or_else(|| model.to_owned(), |(_, label)| label);
     format!("{label} · {}", vendor(t, provider))

@@ -1,10 +1,12 @@
 //! The account's own provider credentials: set, replaced, removed, never shown again.
 
+use std::borrow::Cow;
+
 use maud::{Markup, html};
+use offhook_domain::json::Json;
 use offhook_domain::{CredentialProvider, MemberRole};
-use offhook_services::InputError;
 use offhook_services::store::Credential;
-use offhook_services::{CredentialFault, Credentials};
+use offhook_services::{CredentialFault, Credentials, InputError, KeyAnswer};
 
 use super::SECTION;
 use crate::fields::Fields;
@@ -15,6 +17,9 @@ use crate::parts::{form, words};
 use crate::spanish::written;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Admin, Post, Viewer, Visit, Visitor};
+
+/// The field of the address of a service compatible with OpenAI.
+const BASE_URL: &str = "base_url";
 
 /// Credentials, with the member as actor in the audit log.
 fn credentials(visitor: &Visitor) -> Credentials {
@@ -144,8 +149,8 @@ fn draw(
     let t = visitor.lang();
     html! {
         p { (t.t(
-            "Keys of your own provider accounts. They are encrypted when stored and never shown again.",
-            "Claves de tus propias cuentas con proveedores. Se guardan cifradas y no se vuelven a mostrar.",
+            "Keys of your own provider accounts, used in place of this service's. They are encrypted when stored and never shown again.",
+            "Claves de tus propias cuentas con proveedores, que se usan en lugar de las de este servicio. Se guardan cifradas y no se vuelven a mostrar.",
         )) }
         @if kept.is_empty() {
             (list::empty(
@@ -175,6 +180,9 @@ fn table(visitor: &Visitor, kept: &[Credential]) -> Markup {
                 (provider_told(kept.provider, t).0) " " code { (kept.provider) }
             })
             .column(t.t("Purpose", "Uso"), |kept| provider_told(kept.provider, t).1)
+            .column(t.t("Key", "Clave"), |kept| html! {
+                @match &kept.last_characters { Some(end) => { code { "…" (end) } } None => { "—" } }
+            })
             .column(t.t("First set", "Configurada"), |kept| words::when(kept.created_at))
             .column(t.t("Last replaced", "Último reemplazo"), |kept| words::when(kept.updated_at))
             .column(t.t("Last sync", "Última sincronización"), |kept| answer_told(kept, t))
@@ -188,6 +196,10 @@ fn answer_told(credential: &Credential, lang: Lang) -> Markup {
         credential.provider == CredentialProvider::Legacy || credential.provider.voices().is_some();
     html! {
         @match (credential.asked_at, &credential.last_error) {
+            (Some(at), Some(error)) if credential.provider.own_key().is_some() => {
+                (badge(Tone::Bad, lang.t("Refused", "Rechazada"))) " " (words::when(at))
+                p.hint { (written::<CredentialFault>(error, lang)) ". " (lang.t("Replace the key.", "Reemplaza la clave.")) }
+            }
             (Some(at), Some(error)) => {
                 (badge(Tone::Bad, lang.t("Failed", "Falló"))) " " (words::when(at))
                 p.hint {
@@ -233,10 +245,26 @@ fn storing(visitor: &Visitor, typed: Option<&Fields>, message: Option<&str>) -> 
                     .autocomplete("new-password")
                     .hint(t.t("As your provider shows it. Up to 4096 characters.", "Como te lo muestra el proveedor. Hasta 4096 caracteres."))
                     .required())
+                (form::Input::text(BASE_URL, t.t("Base URL", "URL base"))
+                    .value(typed.map_or("", |fields| fields.text(BASE_URL)))
+                    .hint(t.t(
+                        "Only for a service compatible with OpenAI, such as https://models.example.com/v1. Empty for OpenAI itself.",
+                        "Solo para un servicio compatible con OpenAI, como https://models.example.com/v1. Vacía para OpenAI mismo.")))
                 button.primary type="submit" { (t.t("Save", "Guardar")) }
             }))
         }
     }
+}
+
+/// The secret of the form: OpenAI's may come with the address of another service.
+fn secret(fields: &Fields, provider: CredentialProvider) -> Cow<'_, str> {
+    let (secret, base_url) = (fields.text("secret").trim(), fields.text(BASE_URL).trim());
+    if provider != CredentialProvider::OpenAi || base_url.is_empty() {
+        return Cow::Borrowed(secret);
+    }
+    let members = [("api_key", secret), (BASE_URL, base_url)];
+    let object = Json::object(members.map(|(name, text)| (name, Json::from(text))));
+    Cow::Owned(object.to_compact())
 }
 
 pub(super) async fn set(post: Post<Admin>) -> Answer {
@@ -248,19 +276,39 @@ pub(super) async fn set(post: Post<Admin>) -> Answer {
         );
         return refuse(&post, message).await;
     };
-    let secret = post.fields.text("secret");
+    let (secret, name) = (secret(&post.fields, provider), provider_told(provider, t).0);
+    let asked = match provider.own_key() {
+        Some(_) => post.services().agents().ask_vendor(provider, &secret).await,
+        None => KeyAnswer::Accepted,
+    };
+    if let KeyAnswer::Refused(status) = asked {
+        let message = text!(
+            t,
+            "{name} does not accept this key (status {status}). Check it and enter it again.",
+            "{name} no acepta esta clave (estado {status}). Revísala y escríbela de nuevo."
+        );
+        return refuse(&post, &message).await;
+    }
     let credentials = credentials(&post);
-    match credentials.set(post.account(), provider, secret).await {
+    match credentials.set(post.account(), provider, &secret).await {
         Ok(_) => {
-            let message = t.t("Credential saved.", "Credencial guardada.");
-            Ok(post.go("/settings/credentials", message))
+            judge(&post, provider).await?;
+            let message = match asked {
+                KeyAnswer::Unconfirmed => text!(
+                    t,
+                    "Credential saved, but {name} did not confirm the key. Test an agent that uses it.",
+                    "Credencial guardada, pero {name} no confirmó la clave. Prueba un agente que la use."
+                ),
+                _ => t.t("Credential saved.", "Credencial guardada.").to_owned(),
+            };
+            Ok(post.go("/settings/credentials", &message))
         }
         Err(InputError::Secret(why)) => {
             let why = t.text(&why);
             let message = text!(
                 t,
-                "Not a valid WhatsApp credential: {why}.",
-                "No es una credencial de WhatsApp válida: {why}."
+                "Not a valid {name} credential: {why}.",
+                "No es una credencial de {name} válida: {why}."
             );
             refuse(&post, &message).await
         }
@@ -275,6 +323,15 @@ pub(super) async fn set(post: Post<Admin>) -> Answer {
     }
 }
 
+/// The account's agents may have lost their only provider, or got it back.
+async fn judge(post: &Post<Admin>, provider: CredentialProvider) -> Result<()> {
+    if provider.own_key().is_some() {
+        let agents = post.services().agents();
+        agents.judge_of(post.account()).await?;
+    }
+    Ok(())
+}
+
 async fn refuse(post: &Post<Admin>, message: &str) -> Answer {
     let kept = list_of(post).await?;
     let body = draw(post, &kept, Some(&post.fields), Some(message));
@@ -286,6 +343,7 @@ pub(super) async fn remove(post: Post<Admin>) -> Answer {
     let credentials = credentials(&post);
     let removed = credentials.remove(post.account(), provider);
     removed.await.map_err(trouble)?;
+    judge(&post, provider).await?;
     let message = post.t("Credential removed.", "Credencial eliminada.");
     Ok(post.go("/settings/credentials", message))
 }

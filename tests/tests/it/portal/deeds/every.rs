@@ -12,6 +12,7 @@ const ALL: [&[(&str, &str)]; 11] = [
     super::knowledge::DONE,
     super::money::DONE,
     super::numbers::DONE,
+    super::own_keys::DONE,
     super::people::DONE,
     super::tools::DONE,
     super::webhooks::DONE,

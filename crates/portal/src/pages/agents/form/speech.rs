@@ -7,12 +7,11 @@ use super::super::choices::{Choices, VOICES_Q, VOICES_SHOWN, VoiceGroup, provide
 use super::super::control::{PLAIN_ROWS, Says, Sheet, id_of, says};
 use super::super::document::{FALLBACK_VOICES, PICK};
 use super::{EARS, MOUTHS};
-use crate::visit::Visitor;
 
-pub(super) fn voice(visitor: &Visitor, sheet: &Sheet<'_>, choices: &Choices, path: &str) -> Markup {
+pub(super) fn voice(sheet: &Sheet<'_>, choices: &Choices, path: &str) -> Markup {
     let t = sheet.lang;
     let own = t.t("Default", "Predeterminado");
-    let known = providers(visitor, ModelKind::Tts);
+    let known = providers(t, &choices.agents, ModelKind::Tts);
     let find = id_of(VOICES_Q);
     let group = sheet
         .group(t.t("Text-to-speech voice", "Voz (texto a voz)"), &["voice"])
@@ -86,10 +85,10 @@ fn listen(sheet: &Sheet<'_>, value: &str, label: &str) -> Markup {
     }
 }
 
-pub(super) fn ear(visitor: &Visitor, sheet: &Sheet<'_>) -> Markup {
+pub(super) fn ear(sheet: &Sheet<'_>, choices: &Choices) -> Markup {
     let t = sheet.lang;
     let only = t.t("Default", "Predeterminado");
-    let known = providers(visitor, ModelKind::Stt);
+    let known = providers(t, &choices.agents, ModelKind::Stt);
     let group = sheet.group(t.t("Transcription", "Transcripción"), &["stt"]);
     group.with(&html! {
         (sheet.provider("stt.provider", says(t.t("Provider", "Proveedor"), t.t(
