@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 /// The tasks of all modules.
-const ALL: [&[(&str, &str)]; 11] = [
+const ALL: [&[(&str, &str)]; 12] = [
     super::DONE,
     super::agents::DONE,
     super::calls::DONE,
