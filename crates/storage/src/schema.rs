@@ -788,6 +788,15 @@ tables! {
         credits -> BigInt,
     }
 
+    // Nothing reads or writes it. The version before does, which may run beside this one.
+    usage_hours (account_id, hour) {
+        account_id -> sql::Uuid,
+        hour -> Integer,
+        calls -> BigInt,
+        failed -> BigInt,
+        answered -> BigInt,
+    }
+
     widgets (agent_id) {
         agent_id -> sql::Uuid,
         account_id -> sql::Uuid,

@@ -92,7 +92,8 @@ contract! {
         let to = shop.call(T0).to;
         shop.dialing(node()).await;
         shop.place(after(1)).await;
-        let dialing = Dialing { rules: Some("{}".to_owned()), has_suppressions: false };
+        let rules = r#"{"attempts_per_day":5,"daily_credits":1000}"#.to_owned();
+        let dialing = Dialing { rules: Some(rules), has_suppressions: false };
         let facts = |at| store.dial_facts(shop.account, dialing.clone(), vec![to.clone()], at);
         let known = facts(after(10)).await.unwrap();
         assert_eq!(known.attempts.get(&to), Some(&vec![T0]), "a queued call is none");
