@@ -133,6 +133,7 @@ pub(crate) fn new_account(
         engine_module,
         created_at: at,
         dialing: Dialing::default(),
+        has_own_keys: false,
     })
 }
 

@@ -12,7 +12,7 @@ use offhook_engine::Latencies;
 use offhook_engine::ports::{
     AccountKey, Endpoint, KeyAnswer, LanguageModel, ModelDelta, ModelError, ModelRequest, Models,
 };
-use offhook_storage::{Store, StoreError};
+use offhook_storage::{Account, Store, StoreError};
 
 use crate::catalog::{Catalog, ModelKind};
 use crate::error::SecretFault;
@@ -108,6 +108,18 @@ impl Providers {
             legacy: Arc::clone(&self.legacy),
             legacy_price: self.legacy_price,
         }))
+    }
+
+    /// As [`of`](Self::of), for an account whose row was read: one without own keys costs no statement.
+    pub(crate) async fn of_account(
+        self: &Arc<Self>,
+        ctx: &Context,
+        account: &Account,
+    ) -> Result<Arc<Self>, StoreError> {
+        match account.has_own_keys {
+            true => self.of(ctx, account.id).await,
+            false => Ok(Arc::clone(self)),
+        }
     }
 
     /// Asks the vendor of an own key once whether it accepts the key. The key was checked when it was stored.

@@ -50,6 +50,7 @@ tables! {
         created_at -> sql::Instant,
         dialing_rules -> Nullable<Text>,
         has_suppressions -> Bool,
+        has_own_keys -> Bool,
     }
 
     suppressions (id) {

@@ -65,6 +65,7 @@ impl World {
             engine_module: None,
             created_at: at,
             dialing: offhook_storage::Dialing::default(),
+            has_own_keys: false,
         };
         self.store
             .create_account(account, None, None)

@@ -164,6 +164,28 @@ async fn an_own_key_serves_its_account_alone_and_costs_nothing(database: TestDat
     mine.say(&my_chat, 200).await;
     assert_eq!(keys(&upstream)[2..], ["sk-own-00005678"]);
 
+    // A campaign's calls are priced by the same keys.
+    let mut estimates = Vec::new();
+    for (client, agent) in [(&mine, &my_agent), (&theirs, &their_agent)] {
+        let post =
+            |target: &str, body: Value| app.bare("POST", target).key(&client.token).json(body);
+        let draft = json!({"name": "All", "agent_id": agent});
+        let draft = post("/v1/campaigns", draft).await.assert(201);
+        let target = format!("/v1/campaigns/{}", text(&draft["id"]));
+        let people = json!({"recipients": [{"to": "+525511111111"}]});
+        post(&format!("{target}/recipients"), people)
+            .await
+            .assert(201);
+        let estimate = format!("{target}/estimate");
+        let estimate = app
+            .bare("GET", &estimate)
+            .key(&client.token)
+            .await
+            .assert(200);
+        estimates.push(estimate["credits"].as_i64());
+    }
+    assert!(estimates[0] < estimates[1], "{estimates:?}");
+
     let object = |url| format!(r#"{{"api_key":"sk-1","base_url":"{url}"}}"#);
     for (secret, is_kept) in [
         (object("http://models.example.com/v1"), false),

@@ -274,6 +274,7 @@ mod tests {
             engine_module: None,
             created_at: AT,
             dialing: offhook_storage::Dialing::default(),
+            has_own_keys: false,
         };
         let invoice = Invoice {
             id: mint(AT),

@@ -173,7 +173,7 @@ impl Calls {
         }
         let (price, reserve) = match &config {
             Some(config) => {
-                let providers = self.providers.of(&self.ctx, caller.account.id);
+                let providers = self.providers.of_account(&self.ctx, &caller.account);
                 providers.await?.terms_of(caller.account.plan, config)
             }
             None => self.providers.legacy_terms(),

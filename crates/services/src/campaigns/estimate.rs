@@ -69,7 +69,8 @@ impl Campaigns {
         let (agent, stored, _) = found.ok_or(UseCaseError::AgentNotFound)?;
         let config = stored.map(|stored| AgentConfig::from_stored(&stored).map_err(corrupt));
         let config = config.transpose()?.unwrap_or_default();
-        let (price, _) = self.1.terms_of(caller.account.plan, &config);
+        let providers = self.1.of_account(&self.0, &caller.account).await?;
+        let (price, _) = providers.terms_of(caller.account.plan, &config);
         let known = store.agent_calls(account, agent.id).await?;
         let assumed = known.calls < CALLS_KNOWN;
         let (answered_permille, seconds) = match assumed {
@@ -88,7 +89,8 @@ impl Campaigns {
         let wallet = store.wallet(account).await?;
         let recipients = i64::from(campaign.pending);
         let calls = calls(recipients, answered_permille, &settings);
-        let answered = calls * answered_permille / 1_000;
+        // Rounded up: a short list is no free one.
+        let answered = (calls * answered_permille + 999) / 1_000;
         let talk = answered * seconds;
         let live = capacity(caller.terms.live_calls, settings.live_percent);
         let line_seconds = RING_SECONDS + answered_permille * seconds / 1_000;

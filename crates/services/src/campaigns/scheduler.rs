@@ -50,7 +50,7 @@ async fn round(campaigns: &Campaigns, account: AccountId, id: CampaignId) -> Res
     let Some(row) = ctx.store.account(account).await? else {
         return Ok(());
     };
-    let (plan, of) = (row.plan, providers.clone());
+    let (plan, of) = (row.plan, providers.of_account(ctx, &row).await?);
     let round = Round {
         at: ctx.clock.now(),
         steady: ctx.clock.steady(),

@@ -137,7 +137,10 @@ impl Gate {
             return Ok((None, self.providers.legacy_terms().1));
         };
         let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
-        let providers = self.providers.of(&self.ctx, caller.account.id).await?;
+        let providers = self
+            .providers
+            .of_account(&self.ctx, &caller.account)
+            .await?;
         let (_, reserve) = providers.terms_of(caller.account.plan, &config);
         Ok((Some(config), reserve))
     }

@@ -42,6 +42,12 @@ impl Store {
                 .returning(Credential::as_returning())
                 .get_result(conn)
                 .await?;
+            if provider.own_key().is_some() {
+                diesel::update(accounts::table.find(V(account)))
+                    .set(accounts::has_own_keys.eq(true))
+                    .execute(conn)
+                    .await?;
+            }
             let words = (actor.as_str(), "account.credential.set", provider.as_str());
             line(conn, account, words, at).await?;
             Ok(stored)

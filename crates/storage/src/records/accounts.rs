@@ -13,6 +13,8 @@ pub struct Account {
     pub created_at: Timestamp,
     #[diesel(embed)]
     pub dialing: Dialing,
+    /// Whether it may have its own key of a vendor of models or speech.
+    pub has_own_keys: bool,
 }
 
 /// Whom an account calls, as far as its own row says.

@@ -97,6 +97,7 @@ contract! {
                 engine_module: Some(true),
                 created_at: at,
             dialing: offhook_storage::Dialing::default(),
+            has_own_keys: false,
             };
             let owner = Some(Member {
                 id: mint(at),

@@ -468,6 +468,7 @@ contract! {
                     engine_module: None,
                     created_at: T0,
             dialing: offhook_storage::Dialing::default(),
+            has_own_keys: false,
                 };
                 let owner = Member {
                     id: mint(T0),

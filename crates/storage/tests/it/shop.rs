@@ -130,6 +130,7 @@ impl Shop {
             engine_module: None,
             created_at: T0,
             dialing: Dialing::default(),
+            has_own_keys: false,
         };
         let first = (credits > 0).then(|| entry("manual_credit", credits));
         store.create_account(row, first, None).await.unwrap();
