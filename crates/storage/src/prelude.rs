@@ -14,7 +14,7 @@ pub(crate) use crate::Verdict::{Commit, Rollback};
 pub(crate) use crate::database::{Conn, Db, RunQueryDsl, bulk, delete};
 pub(crate) use crate::dialect::{Lock as _, dialect, queued_at, unlikely};
 pub(crate) use crate::queries::locks;
-pub(crate) use crate::queries::own::{is_unclaimed, own};
+pub(crate) use crate::queries::own::{claim_due, is_unclaimed, own};
 pub(crate) use crate::queries::pages::{When, behind, earlier, newest, page};
 pub(crate) use crate::records::*;
 pub(crate) use crate::schema::*;

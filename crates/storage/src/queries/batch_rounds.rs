@@ -85,28 +85,7 @@ impl Store {
         lease: Duration,
         now: Timestamp,
     ) -> Answer<'_, Vec<(AccountId, BatchId)>> {
-        transact!(self, |conn| {
-            let due: Vec<BatchId> = batches::table
-                .filter(batches::look_at.le(V(now)))
-                .order(batches::look_at)
-                .limit(most)
-                .select(batches::id)
-                .load(conn)
-                .await?;
-            let mut claimed = Vec::with_capacity(due.len());
-            for id in due {
-                // Another node may have claimed it first; then it is no longer due.
-                let batch: Option<(AccountId, BatchId)> =
-                    diesel::update(batches::table.find(V(id)))
-                        .filter(batches::look_at.le(V(now)))
-                        .set(batches::look_at.eq(V(now.plus(lease))))
-                        .returning((batches::account_id, batches::id))
-                        .returned(conn)
-                        .await?;
-                claimed.extend(batch);
-            }
-            Ok(Verdict::keep_if(!claimed.is_empty(), claimed))
-        })
+        claim_due!(self, batches as BatchId, most, lease, now)
     }
 
     /// Whether any batch is due. A read, so that an idle scheduler does not block writes.

@@ -171,28 +171,7 @@ impl Store {
         lease: Duration,
         now: Timestamp,
     ) -> Answer<'_, Vec<(AccountId, CampaignId)>> {
-        transact!(self, |conn| {
-            let due: Vec<CampaignId> = campaigns::table
-                .filter(campaigns::look_at.le(V(now)))
-                .order(campaigns::look_at)
-                .limit(most)
-                .select(campaigns::id)
-                .load(conn)
-                .await?;
-            let mut claimed = Vec::with_capacity(due.len());
-            for id in due {
-                // Another node may have claimed it first; then it is no longer due.
-                let campaign: Option<(AccountId, CampaignId)> =
-                    diesel::update(campaigns::table.find(V(id)))
-                        .filter(campaigns::look_at.le(V(now)))
-                        .set(campaigns::look_at.eq(V(now.plus(lease))))
-                        .returning((campaigns::account_id, campaigns::id))
-                        .returned(conn)
-                        .await?;
-                claimed.extend(campaign);
-            }
-            Ok(Verdict::keep_if(!claimed.is_empty(), claimed))
-        })
+        claim_due!(self, campaigns as CampaignId, most, lease, now)
     }
 
     /// The recipient whom a campaign's call reaches.
