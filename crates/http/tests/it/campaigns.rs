@@ -317,13 +317,33 @@ async fn a_campaign_is_paused_resumed_and_cancelled() {
     counts(&app, &campaign, [2, 0, 2, 0, 0]).await;
     let over = step(&app, &campaign, "cancel").await.assert(200);
     assert_eq!(over["status"], "cancelled");
-    step(&app, &campaign, "resume")
-        .await
-        .assert_error(409, "conflict");
+    for again in ["resume", "cancel"] {
+        let refused = step(&app, &campaign, again).await;
+        refused.assert_error(409, "conflict");
+    }
     app.clock.advance(Duration::from_secs(600));
     counts(&app, &campaign, [2, 0, 2, 0, 0]).await;
     let list = app.read(&format!("{ALL}?status=cancelled")).await;
     assert_eq!(data(&list), [app.read(&campaign).await]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_campaign_starts_once_its_agent_can_call() {
+    let app = on(TestDatabase::sqlite()).await;
+    let agent = app.agent().await;
+    let campaign = draft_of(&app, &agent, json!({})).await;
+    add(&app, &campaign, json!([{"to": CUSTOMER}])).await;
+    let set = async |status: &str| {
+        let change = json!({"status": status});
+        let changed = app.patch(&format!("/v1/agents/{agent}"), change);
+        changed.await.assert(200)
+    };
+    set("paused").await;
+    let refused = step(&app, &campaign, "start").await;
+    refused.assert_error(403, "agent_disabled");
+    assert_eq!(app.read(&campaign).await["status"], "draft");
+    set("active").await;
+    step(&app, &campaign, "start").await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -550,6 +570,10 @@ async fn a_campaign_is_followed_until_it_is_over() {
     let last = followed.rsplit("data: ").next().unwrap_or_default();
     let last = last.lines().next().unwrap_or_default();
     assert_eq!(must(serde_json::from_str::<Value>(last)), done);
+    // Who asks later is told the end, and that is all.
+    let late = app.get(&target).await;
+    let said = String::from_utf8_lossy(&late.body);
+    assert_eq!((late.status, said.matches("data: ").count()), (200, 1));
 }
 
 /// An agent that speaks by a script.

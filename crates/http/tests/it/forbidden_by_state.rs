@@ -18,9 +18,10 @@ async fn legacy(app: &TestApp, credential: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_legacy_agent_has_no_versions_and_is_not_archived_here() {
+async fn a_legacy_agent_has_no_versions_settings_or_campaigns_and_is_not_archived_here() {
     let app = TestApp::start().await;
-    let one = format!("/v1/agents/{}", legacy(&app, "sim_acme").await);
+    let agent = legacy(&app, "sim_acme").await;
+    let one = format!("/v1/agents/{agent}");
     for (method, target) in [
         ("DELETE", one.clone()),
         ("GET", format!("{one}/versions")),
@@ -29,6 +30,13 @@ async fn a_legacy_agent_has_no_versions_and_is_not_archived_here() {
         let answer = app.request(method, &target).await;
         answer.assert_error(422, "unsupported_runtime");
     }
+    let settings = app.request("PUT", &format!("{one}/settings"));
+    let answer = settings.json(json!({"caller_memory": 1})).await;
+    answer.assert_error(422, "unsupported_runtime");
+    let campaign = json!({"name": "Spring", "agent_id": agent});
+    let answer = app.post("/v1/campaigns", campaign).await;
+    let message = answer.assert_error(422, "unsupported_runtime");
+    assert!(message.contains("POST /v1/batch-calls"), "{message}");
     assert_eq!(app.read(&one).await["status"], "active");
 }
 

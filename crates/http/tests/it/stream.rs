@@ -98,7 +98,10 @@ async fn the_eleventh_stream_of_a_key_is_refused_until_one_is_closed() {
         assert!(line.starts_with("HTTP/1.1 200"), "{line}");
         open.push(stream);
     }
-    for target in [target.as_str(), "/v1/logs/stream", "/v1/webhooks/stream"] {
+    let campaign = json!({"name": "Spring", "agent_id": agent});
+    let campaign = app.post("/v1/campaigns", campaign).await.assert(201);
+    let progress = format!("/v1/campaigns/{}/events", text(&campaign["id"]));
+    for target in [&target, &progress, "/v1/logs/stream", "/v1/webhooks/stream"] {
         let refused = app.get(target).await;
         refused.assert_error(409, "conflict");
         assert!(refused.number("x-ratelimit-remaining") > 0);

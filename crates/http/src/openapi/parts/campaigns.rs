@@ -44,7 +44,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .filters(vec![query("skip_bad_rows", "Whether rows with a fault are left out; else one refuses all.", boolean())])
             .status(201).errors_too(&[Code::Conflict]);
         POST "/v1/campaigns/{id}/start", startCampaign, write => One("Campaign"), "Start a draft"
-            .optional_body("Nothing").errors_too(&[Code::Conflict, Code::AgentNotFound, Code::AgentDisabled]);
+            .optional_body("Nothing").errors_too(&[Code::Conflict, Code::AgentDisabled]);
         POST "/v1/campaigns/{id}/pause", pauseCampaign, write => One("Campaign"), "Pause a campaign; calls in progress continue"
             .optional_body("Nothing").errors_too(&[Code::Conflict]);
         POST "/v1/campaigns/{id}/resume", resumeCampaign, write => One("Campaign"), "Resume a paused campaign"
@@ -52,8 +52,7 @@ pub(super) fn operations() -> Vec<Operation> {
         POST "/v1/campaigns/{id}/cancel", cancelCampaign, write => One("Campaign"), "Cancel a campaign; calls in progress continue"
             .optional_body("Nothing").errors_too(&[Code::Conflict]);
         GET "/v1/campaigns/{id}/estimate", estimateCampaign, read
-            => One("CampaignEstimate"), "What is left of a campaign: calls, minutes, credits and when it ends"
-            .errors_too(&[Code::AgentNotFound]);
+            => One("CampaignEstimate"), "What is left of a campaign: calls, minutes, credits and when it ends";
         GET "/v1/campaigns/{id}/events", followCampaign, read
             => Answer::Events, "Follow a campaign's progress, until it is over"
             .errors_too(&[Code::Conflict]);
