@@ -161,7 +161,11 @@ impl Calls {
             return Err(UseCaseError::PlanLimit(Refusal::NoCalls));
         }
         let request = CallRequest::of(body, &self.ctx.calls.allowed_prefixes)?;
-        let (agent, config, number) = self.agent(caller, &request.agent_id).await?;
+        // Neither waits for the other.
+        let ((agent, config, number), facts) = tokio::try_join!(
+            self.agent(caller, &request.agent_id),
+            self.ctx.dial_facts(caller, &request.to),
+        )?;
         if agent.runtime == Runtime::Legacy
             && self
                 .ctx
@@ -201,7 +205,7 @@ impl Calls {
             window: None,
             zone: None,
         };
-        if let Err(refused) = self.ctx.check_dial(caller, dial).await {
+        if let Err(refused) = self.ctx.check_dial(caller, &facts, &dial) {
             self.check_wallet(caller, reserve).await?;
             return Err(refused);
         }

@@ -9,7 +9,7 @@ use offhook_domain::body::{
 use offhook_domain::config::AgentConfig;
 use offhook_domain::json::{Fault, FieldError, Fields, Json, item_path};
 use offhook_domain::{AccountId, Consent, Credits, DialRule, E164, Timestamp, body};
-use offhook_storage::AgentRef;
+use offhook_storage::{AgentRef, DialFacts};
 
 use super::{Blocked, Dial, Gate, Rules, count, zones_of};
 use crate::agents::corrupt;
@@ -147,20 +147,29 @@ impl Gate {
 }
 
 impl Context {
-    /// Refuses a call that the account's rules refuse now.
-    pub(crate) async fn check_dial(&self, caller: &Caller, dial: Dial<'_>) -> Result<()> {
+    /// What the account's rules have to know of a number that is about to be called.
+    pub(crate) async fn dial_facts(&self, caller: &Caller, to: &E164) -> Result<DialFacts> {
         let dialing = &caller.account.dialing;
         if !dialing.refuses() {
-            return Ok(());
+            return Ok(DialFacts::default());
         }
-        let now = self.clock.now();
-        let (account, to) = (caller.account.id, vec![dial.to.clone()]);
+        let (account, now) = (caller.account.id, self.clock.now());
         let facts = self
             .store
-            .dial_facts(account, dialing.clone(), to, now)
-            .await?;
-        let rules = Rules::of(dialing)?;
-        match rules.judge(&facts, &dial, now) {
+            .dial_facts(account, dialing.clone(), vec![to.clone()], now);
+        Ok(facts.await?)
+    }
+
+    /// Refuses a call that the account's rules refuse now.
+    pub(crate) fn check_dial(
+        &self,
+        caller: &Caller,
+        facts: &DialFacts,
+        dial: &Dial<'_>,
+    ) -> Result<()> {
+        let now = self.clock.now();
+        let rules = Rules::of(&caller.account.dialing)?;
+        match rules.judge(facts, dial, now) {
             None => Ok(()),
             Some(blocked) => Err(UseCaseError::Conflict(blocked.refusal(now))),
         }

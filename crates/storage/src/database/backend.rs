@@ -11,8 +11,9 @@ use diesel::backend::{
 use diesel::expression::array_comparison::{In, InExpression, Many, NotIn};
 use diesel::pg::Pg;
 use diesel::query_builder::{
-    AstPass, BindCollector, BoxedLimitOffsetClause, IntoBoxedClause, LimitClause,
-    LimitOffsetClause, NoLimitClause, NoOffsetClause, QueryBuilder, QueryFragment,
+    All, AstPass, BindCollector, BoxedLimitOffsetClause, IntoBoxedClause, LimitClause,
+    LimitOffsetClause, NoLimitClause, NoOffsetClause, ParenthesisWrapper, QueryBuilder,
+    QueryFragment, SupportsCombinationClause, Union,
 };
 use diesel::result::Error::SerializationError;
 use diesel::row::{Field, PartialRow, Row, RowIndex, RowSealed};
@@ -71,6 +72,15 @@ impl SqlDialect for Db {
         sql_dialect::aggregate_function_expressions::PostgresLikeAggregateFunctionExpressions;
     type BuiltInWindowFunctionRequireOrder =
         sql_dialect::built_in_window_function_require_order::NoOrderRequired;
+}
+
+/// `a UNION ALL b`, without parentheses, which SQLite does not know: so neither part has an order or a limit.
+impl SupportsCombinationClause<Union, All> for Db {}
+
+impl<T: QueryFragment<Db>> QueryFragment<Db> for ParenthesisWrapper<T> {
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, Db>) -> QueryResult<()> {
+        self.inner.walk_ast(out)
+    }
 }
 
 impl TrustedBackend for Db {}

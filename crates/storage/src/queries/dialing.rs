@@ -14,7 +14,13 @@ const UNDIALED: [FailureReason; 3] = [
 /// How far back attempts count.
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3_600);
 
-/// What the account's rules need to know about these numbers.
+/// What a row of [`facts`] tells.
+const SUPPRESSED: i32 = 0;
+const ATTEMPT: i32 = 1;
+const SPENT: i32 = 2;
+const RESERVED: i32 = 3;
+
+/// What the account's rules need to know about these numbers, in one statement: placing a call waits for it.
 pub(crate) async fn facts(
     conn: &mut Conn,
     (account, dialing): (AccountId, &Dialing),
@@ -25,60 +31,91 @@ pub(crate) async fn facts(
     let rules = dialing.rules.as_deref().map(DialingRules::from_stored);
     let corrupt = |error| StoreError::corrupt(format!("the dialing rules: {error}"));
     let rules = rules.transpose().map_err(corrupt)?.unwrap_or_default();
+    let mut counts_credits = rules.daily_credits.is_some();
+    let needs_any = dialing.has_suppressions || rules.counts_attempts() || counts_credits;
+    ensure!(needs_any, facts);
     for some in numbers.chunks(1_000) {
         let some = || some.iter().cloned().map(V);
-        if dialing.has_suppressions {
-            let found: Vec<(E164, Option<Timestamp>)> = suppressions::table
-                .filter(suppressions::account_id.eq(V(account)))
-                .filter(suppressions::number.eq_any(some()))
-                .filter(
-                    suppressions::until
-                        .is_null()
-                        .or(suppressions::until.gt(V(now))),
-                )
-                .select((suppressions::number, suppressions::until))
-                .load(conn)
-                .await?;
-            facts.suppressed.extend(found);
-        }
-        if rules.counts_attempts() {
-            let undialed = calls::failure_reason
-                .is_null()
-                .or(calls::failure_reason.ne_all(UNDIALED.map(V)));
-            let found: Vec<(Option<E164>, Timestamp)> = calls::table
-                .filter(calls::account_id.eq(V(account)))
-                .filter(calls::customer_phone.eq_any(some()))
-                .filter(calls::customer_phone.eq(calls::to_number))
-                .filter(calls::started_at.gt(V(now.minus(WEEK))))
-                .filter(calls::state.ne(V(CallState::Queued)))
-                .filter(undialed)
-                .order((calls::started_at, calls::id))
-                .select((calls::customer_phone, calls::started_at))
-                .load(conn)
-                .await?;
-            for (number, at) in found {
-                let Some(number) = number else { continue };
-                facts.attempts.entry(number).or_default().push(at);
-            }
-        }
-    }
-    if rules.daily_credits.is_some() {
-        let spent: Option<Credits> = days::table
+        let kind = |kind: i32| kind.into_sql::<Integer>();
+        let no_number = || V(None::<E164>).into_sql::<Nullable<sql::Word>>();
+        let no_time = || V(None::<Timestamp>).into_sql::<Nullable<sql::Instant>>();
+        let no_credits = || None::<Credits>.into_sql::<Nullable<BigInt>>();
+        let suppressed = suppressions::table
+            .filter(dialing.has_suppressions.into_sql::<Bool>())
+            .filter(suppressions::account_id.eq(V(account)))
+            .filter(suppressions::number.eq_any(some()))
+            .filter(
+                suppressions::until
+                    .is_null()
+                    .or(suppressions::until.gt(V(now))),
+            )
+            .select((
+                kind(SUPPRESSED),
+                suppressions::number.nullable(),
+                suppressions::until,
+                no_credits(),
+            ));
+        let undialed = calls::failure_reason
+            .is_null()
+            .or(calls::failure_reason.ne_all(UNDIALED.map(V)));
+        let attempts = calls::table
+            .filter(rules.counts_attempts().into_sql::<Bool>())
+            .filter(calls::account_id.eq(V(account)))
+            .filter(calls::customer_phone.eq_any(some()))
+            .filter(calls::customer_phone.eq(calls::to_number))
+            .filter(calls::started_at.gt(V(now.minus(WEEK))))
+            .filter(calls::state.ne(V(CallState::Queued)))
+            .filter(undialed)
+            .select((
+                kind(ATTEMPT),
+                calls::customer_phone,
+                calls::started_at.nullable(),
+                no_credits(),
+            ));
+        let spent = days::table
+            .filter(counts_credits.into_sql::<Bool>())
             .filter(days::account_id.eq(V(account)))
             .filter(days::day.eq(now.utc_day()))
-            .select(days::credits)
-            .found(conn)
-            .await?;
-        let reserved: Vec<Credits> = reservations::table
+            .select((
+                kind(SPENT),
+                no_number(),
+                no_time(),
+                days::credits.nullable(),
+            ));
+        let reserved = reservations::table
             .inner_join(calls::table.on(calls::id.eq(reservations::conversation_id)))
+            .filter(counts_credits.into_sql::<Bool>())
             .filter(calls::account_id.eq(V(account)))
             .filter(is_claimed())
-            .select(reservations::credits)
+            .select((
+                kind(RESERVED),
+                no_number(),
+                no_time(),
+                reservations::credits.nullable(),
+            ));
+        type Row = (i32, Option<E164>, Option<Timestamp>, Option<Credits>);
+        let found: Vec<Row> = suppressed
+            .union_all(attempts)
+            .union_all(spent)
+            .union_all(reserved)
             .load(conn)
             .await?;
-        facts.spent = spent.unwrap_or_default();
-        facts.reserved = reserved.into_iter().sum();
+        for row in found {
+            match row {
+                (SUPPRESSED, Some(number), until, _) => {
+                    facts.suppressed.insert(number, until);
+                }
+                (ATTEMPT, Some(number), Some(at), _) => {
+                    facts.attempts.entry(number).or_default().push(at);
+                }
+                (SPENT, _, _, Some(credits)) => facts.spent = credits,
+                (RESERVED, _, _, Some(credits)) => facts.reserved += credits,
+                _ => {}
+            }
+        }
+        counts_credits = false;
     }
+    facts.attempts.values_mut().for_each(|times| times.sort());
     Ok(facts)
 }
 
