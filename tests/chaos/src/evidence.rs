@@ -280,4 +280,6 @@ pub(crate) struct Evidence {
     /// The deliveries in flight at each disturbance, as the receivers saw it, summed.
     pub(crate) in_flight: u64,
     pub(crate) deaths: Vec<Death>,
+    /// By how many microseconds a node's clock was off at most.
+    pub(crate) clocks_off: i64,
 }

@@ -23,6 +23,9 @@ pub(crate) const LONGER_THAN_A_LEASE: Duration = Duration::from_secs(48);
 /// Shorter than the shortest lease of a run.
 const STOPPED_BRIEFLY: Duration = Duration::from_secs(4);
 
+/// By how many seconds a node's clock is off at most.
+const OFF_AT_MOST: u64 = 30;
+
 /// How often a failpoint is passed at most before it ends the process.
 const PASSES: u64 = 30;
 
@@ -34,6 +37,8 @@ pub(crate) struct Done {
     /// Deliveries in flight at each disturbance, summed.
     pub(crate) in_flight: u64,
     pub(crate) deaths: Vec<Death>,
+    /// By how many microseconds a node's clock was off at most.
+    pub(crate) clocks_off: i64,
 }
 
 impl Done {
@@ -194,6 +199,7 @@ impl Faults {
             15 => 40,
             18 => 50,
             21 => 60,
+            4 => 90,
             _ => chance.below(160),
         };
         let faults = self.clone();
@@ -213,6 +219,7 @@ impl Faults {
                 50..60 => faults.freeze(index, chance.millis(500, 4_000)).await,
                 60..70 => faults.term(index, &mut chance).await,
                 70..80 => faults.crash_redis(&mut chance).await,
+                90..110 => faults.step_clock(index, &mut chance),
                 // Only in long runs, because it takes long.
                 80..82 if faults.nodes.len() > 1 && round > 60 => {
                     faults.freeze(index, LONGER_THAN_A_LEASE).await;
@@ -275,6 +282,22 @@ impl Faults {
         node.signal("STOP").await;
         tokio::time::sleep(time).await;
         node.signal("CONT").await;
+    }
+
+    /// Puts the wall clock of a node forward or back.
+    fn step_clock(&self, index: usize, chance: &mut Chance) {
+        let Some(clock) = self.world.clocks.get(index) else {
+            return;
+        };
+        let seconds = chance.below(OFF_AT_MOST + 1);
+        let sign = if chance.percent(50) { '+' } else { '-' };
+        match clock.put(&format!("{sign}{seconds}")) {
+            Ok(()) => self.count("clock of one node put forward or back"),
+            Err(error) => self.odd(error.to_string()),
+        }
+        let mut done = self.done();
+        let off = i64::try_from(seconds).unwrap_or(i64::MAX) * 1_000_000;
+        done.clocks_off = done.clocks_off.max(off);
     }
 
     async fn term(&self, index: usize, chance: &mut Chance) {

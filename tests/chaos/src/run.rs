@@ -151,6 +151,7 @@ async fn gather(
     evidence.oddities.extend(done.oddities.iter().cloned());
     evidence.disturbances = done.disturbances();
     evidence.in_flight = done.in_flight;
+    evidence.clocks_off = done.clocks_off;
     evidence.deaths.clone_from(&done.deaths);
     Ok(evidence)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -83,11 +83,47 @@ pub(crate) struct World {
     pub(crate) proxies: Vec<Proxy>,
     /// Between each node and Redis.
     pub(crate) redis_proxies: Vec<Proxy>,
+    /// The clock of each node, where several share a database, whose clock decides.
+    pub(crate) clocks: Vec<Clock>,
     pub(crate) accounts: Vec<Account>,
     /// How administrative commands are run.
     pub(crate) admin: Options,
     // Last, so that the processes end before their folder is removed.
     _scratch: TempDir,
+}
+
+/// The wall clock of a node: a file says by how many seconds it is off.
+pub(crate) struct Clock(PathBuf);
+
+impl Clock {
+    /// Puts it forward or back, such as by `+7`, from the true time.
+    pub(crate) fn put(&self, off: &str) -> std::io::Result<()> {
+        // The node never reads half a file.
+        let new = self.0.with_extension("new");
+        std::fs::write(&new, off)?;
+        std::fs::rename(&new, &self.0)
+    }
+
+    /// The words before a program that lives by it. Its monotonic clock is the true one.
+    fn words(&self, library: &Path) -> Vec<String> {
+        let words = [
+            "env".to_owned(),
+            format!("LD_PRELOAD={}", library.display()),
+            format!("FAKETIME_TIMESTAMP_FILE={}", self.0.display()),
+            "FAKETIME_CACHE_DURATION=1".to_owned(),
+            "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
+            "NO_FAKE_STAT=1".to_owned(),
+        ];
+        words.into()
+    }
+}
+
+/// The library that gives a process a clock of its own, where it is installed.
+fn faketime() -> Option<PathBuf> {
+    let machines = std::fs::read_dir("/usr/lib").ok()?.filter_map(Result::ok);
+    machines
+        .map(|machine| machine.path().join("faketime/libfaketime.so.1"))
+        .find(|library| library.exists())
 }
 
 impl World {
@@ -109,6 +145,7 @@ impl World {
         let receiver = Receiver::start(plan.seed).await?;
         let settings = settings(plan, &network.url, &model().await?);
         let (mut nodes, mut proxies, mut redis_proxies) = (Vec::new(), Vec::new(), Vec::new());
+        let mut clocks = Vec::new();
         for number in 1..=plan.nodes {
             let name = format!("node {number}");
             let mut options = Options {
@@ -125,6 +162,12 @@ impl World {
                 // Nodes share uploaded files.
                 let files = scratch.path().join("objects").display().to_string();
                 options.settings.insert("storage.objects".to_owned(), files);
+                if let Some(library) = faketime() {
+                    let clock = Clock(options.directory.join("clock"));
+                    clock.put("+0")?;
+                    options.before = clock.words(&library);
+                    clocks.push(clock);
+                }
                 proxies.push(proxy);
             }
             if let Some(redis) = &redis {
@@ -136,6 +179,7 @@ impl World {
             nodes.push(Node::new(&name, options));
         }
         let mut admin = nodes[0].options.clone();
+        admin.before.clear();
         if let Some(postgres) = &postgres {
             admin.database_url = Some(postgres.url("offhook"));
         }
@@ -157,6 +201,7 @@ impl World {
                 .collect(),
             proxies,
             redis_proxies,
+            clocks,
             accounts: Vec::new(),
             admin,
             _scratch: scratch,

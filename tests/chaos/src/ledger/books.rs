@@ -106,7 +106,8 @@ pub(super) fn opted_out(evidence: &Evidence, verdict: &mut Verdict) {
         let calls = evidence.conversations.iter();
         let calls = calls.filter(|call| call.account == one.account && call.to == one.number);
         for call in calls {
-            verdict.holds(Promise::OptedOut, call.times.0 <= one.at, || {
+            let claimed = call.times.0 - evidence.clocks_off;
+            verdict.holds(Promise::OptedOut, claimed <= one.at, || {
                 format!("{} was claimed at {}: {one:?}", call.handle(), call.times.0)
             });
             let handle = call.handle();

@@ -101,7 +101,8 @@ pub(super) fn interruptions(evidence: &Evidence, verdict: &mut Verdict) {
         let node = nodes.get(handle.as_str());
         let mut deaths = evidence.deaths.iter();
         let died = deaths.any(|death| {
-            let within = (claimed - SLACK_US..=ended + SLACK_US).contains(&death.at);
+            let slack = SLACK_US + evidence.clocks_off;
+            let within = (claimed - slack..=ended + slack).contains(&death.at);
             within && node.is_none_or(|node| death.node == *node)
         });
         verdict.holds(Promise::Interrupted, died, || {
