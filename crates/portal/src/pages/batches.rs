@@ -27,7 +27,7 @@ pub(super) fn routes() -> Vec<Page> {
             .get(new::form)
             .upload(new::look),
         Page::at("/batch-calls/send")
-            .get(new::form)
+            .get(new::gone)
             .upload(new::send),
         Page::at("/batch-calls/{id}").get(detail::show),
         Page::at("/batch-calls/{id}/progress").part(detail::progress),

@@ -135,7 +135,12 @@ fn take_off(visitor: &Visitor, row: &Suppression) -> Markup {
         "¿Quitar {number} de la lista? Después se le podrá volver a llamar."
     );
     let path = format!("/dialing/numbers/{}/delete", row.id);
-    form::danger(visitor, &path, t.t("Take off", "Quitar"), &question)
+    form::danger(
+        visitor,
+        &path,
+        t.t("Allow again", "Volver a permitir"),
+        &question,
+    )
 }
 
 fn nothing(visitor: &Visitor, is_filtered: bool) -> Markup {

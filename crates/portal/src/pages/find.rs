@@ -125,7 +125,7 @@ struct Hit {
 async fn hits(visitor: &Visitor, q: &str) -> Result<Markup> {
     let lang = visitor.lang();
     let groups = match q.is_empty() {
-        true => vec![(lang.t("Pages", "Páginas"), pages(visitor, q, usize::MAX))],
+        true => vec![(lang.t("Go to", "Ir a"), pages(visitor, q, usize::MAX))],
         false => vec![
             (lang.t("Pages", "Páginas"), pages(visitor, q, MOST)),
             (Section::Agents.name(lang), agents(visitor, q).await?),

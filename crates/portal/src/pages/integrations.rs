@@ -36,6 +36,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         integration.is_connectable || integration.status != IntegrationStatus::Available
     };
     let (near, far): (Vec<_>, Vec<_>) = all.iter().partition(|integration| is_near(integration));
+    let visitor_may_make = visit.may(MemberRole::Developer);
     let body = html! {
         p { (t.t(
             "Applications your agents can work with. A connected application adds tools for your agents.",
@@ -46,16 +47,20 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         }
         div.apps { @for integration in near { (card(integration, &visit)) } }
         @if !far.is_empty() {
-            h2 { (t.t("By your operator", "A cargo de tu operador")) }
+            h2 { (t.t("Not set up on this service", "Sin configurar en este servicio")) }
             p.soft { (t.t(
-                "Offhook works with these too. The operator of this service sets them up.",
-                "Offhook también trabaja con estas. El operador de este servicio las configura.",
+                "The operator of this service registers Offhook with the application once; then every account can connect its own. Until then, a tool of the type HTTP request reaches any system of yours.",
+                "El operador de este servicio registra Offhook en la aplicación una vez; después cada cuenta puede conectar la suya. Mientras tanto, una herramienta de tipo solicitud HTTP llega a cualquier sistema tuyo.",
             )) }
+            @if visitor_may_make {
+                p { a.button href={ (crate::PATH) "/tools/new" } { (t.t("Create tool", "Crear herramienta")) } }
+            }
             div.apps {
                 @for integration in far {
                     section.card {
                         h2 { (integration.toolkit.name) }
                         p.soft { (category_name(integration.toolkit.category, t)) }
+                        p { (use_of(integration.toolkit.category, t)) }
                         p { (badge(Tone::Plain, t.t("Not set up", "Sin configurar"))) }
                     }
                 }
@@ -78,6 +83,7 @@ fn card(integration: &Integration, visitor: &Visitor) -> Markup {
         section.card {
             h2 { (toolkit.name) }
             p.soft { (category_name(toolkit.category, t)) }
+            p { (use_of(toolkit.category, t)) }
             p { (badge(tone, status_name(integration.status, t))) }
             @if let Some(error) = &integration.last_error { p.hint { (written::<IntegrationFault>(error, t)) } }
             @if let Some(at) = integration.connected_at { p.soft { (t.t("since ", "desde ")) (when(at)) } }
@@ -120,6 +126,20 @@ const fn status_name(status: IntegrationStatus, t: Lang) -> &'static str {
         IntegrationStatus::Expired => t.t("Expired", "Vencida"),
         IntegrationStatus::Error => t.t("Error", "Error"),
         IntegrationStatus::Disconnected => t.t("Disconnected", "Desconectada"),
+    }
+}
+
+/// What agents do with an application.
+const fn use_of(category: IntegrationCategory, t: Lang) -> &'static str {
+    match category {
+        IntegrationCategory::Calendar => t.t(
+            "Agents look up free times and book appointments.",
+            "Los agentes consultan horarios libres y agendan citas.",
+        ),
+        IntegrationCategory::Crm => t.t(
+            "Agents look up customers and log conversations.",
+            "Los agentes consultan clientes y registran conversaciones.",
+        ),
     }
 }
 

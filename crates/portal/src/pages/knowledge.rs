@@ -102,10 +102,6 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let page = visit.page_of(DocumentId::from_uuid);
     let documents = knowledge.documents(visit.account(), filter, page).await?;
     let folders = folders::all(&visit).await?;
-    let folder_of = |document: &Document| {
-        let mut all = folders.iter();
-        all.find(|folder| Some(folder.id) == document.folder_id)
-    };
     let is_unread = documents.items.iter().any(is_unread);
     let body = html! {
         (actions(&visit))
@@ -114,23 +110,37 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         div #documents hx-get=[is_unread.then(|| visit.request().uri().to_string())]
             hx-trigger=[is_unread.then_some("every 2s")] hx-select="#documents" hx-swap="outerHTML" {
             @if documents.items.is_empty() { (nothing(&visit, is_filtered)) } @else {
-                (Table::of(t.t("Documents", "Documentos"), &documents.items)
-                    .column(t.t("Name", "Nombre"), |row| html! {
-                        a id={ "document-" (row.id) } href={ (PATH) "/knowledge/documents/" (row.id) } { (row.name) }
-                    })
-                    .column(t.t("Folder", "Carpeta"), |row| html! { @match folder_of(row) {
-                        Some(folder) => { (folder.name) }
-                        None => { span.none { "–" } }
-                    } })
-                    .column(t.t("Type", "Tipo"), |row| source_name(row.source, t))
-                    .number(t.t("Size", "Tamaño"), |row| size(row.size_bytes))
-                    .column(t.t("Status", "Estado"), |row| state(row, t))
-                    .column(t.t("Added", "Agregado"), |row| when(row.created_at)))
+                (table(&documents.items, Some(&folders), t))
             }
             (list::more(&visit, &documents, |row| (row.created_at, row.id.uuid())))
         }
     };
     Ok(visit.page(Section::Knowledge, title, &body))
+}
+
+/// Documents; with their folders, unless all are of one.
+fn table(documents: &[Document], folders: Option<&[Folder]>, t: Lang) -> Markup {
+    let folder_of = |document: &Document| {
+        let mut all = folders.unwrap_or_default().iter();
+        all.find(|folder| Some(folder.id) == document.folder_id)
+    };
+    let table = Table::of(t.t("Documents", "Documentos"), documents)
+        .column(t.t("Name", "Nombre"), |row| {
+            html! {
+                a id={ "document-" (row.id) } href={ (PATH) "/knowledge/documents/" (row.id) } { (row.name) }
+            }
+        })
+        .column_if(folders.is_some(), t.t("Folder", "Carpeta"), |row| {
+            html! { @match folder_of(row) {
+                Some(folder) => { (folder.name) }
+                None => { span.none { "–" } }
+            } }
+        })
+        .column(t.t("Type", "Tipo"), |row| source_name(row.source, t))
+        .number(t.t("Size", "Tamaño"), |row| size(row.size_bytes))
+        .column(t.t("Status", "Estado"), |row| state(row, t))
+        .column(t.t("Added", "Agregado"), |row| when(row.created_at));
+    html! { (table) }
 }
 
 fn place(text: &str) -> Option<Option<offhook_domain::FolderId>> {

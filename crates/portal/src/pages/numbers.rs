@@ -172,7 +172,7 @@ async fn add_page(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> 
             )))
             (label(visitor, fields.text("label")))
             (agents.field(visitor, "agent_id", t.t("Agent that answers", "Agente que contesta"), fields.text("agent_id"), nobody))
-            button.primary type="submit" { (t.t("Add", "Agregar")) }
+            button.primary type="submit" { (add_title(visitor)) }
         }))
     })
 }
@@ -222,9 +222,11 @@ fn import_page(visitor: &Visitor, message: Option<&str>) -> Markup {
             section {
                 h2 { (t.t("All numbers", "Todos los números")) }
                 p { (t.t(
-                    "Imports the numbers of the carrier account whose credential is stored here. New numbers are added; none are removed.",
-                    "Importa los números de la cuenta del operador telefónico cuya credencial está guardada aquí. Se agregan los nuevos; no se quita ninguno.",
+                    "Every number of your account at the carrier is added, without an agent. Numbers that are here stay as they are; none are removed.",
+                    "Se agregan todos los números de tu cuenta con el operador telefónico, sin agente. Los que ya están quedan como están; no se quita ninguno.",
                 )) }
+                p { (t.t("The carrier is asked with the credential that is stored under ", "Se consulta al operador con la credencial guardada en "))
+                    a href={ (PATH) "/settings/credentials" } { (t.t("Provider credentials", "Credenciales de proveedores")) } "." }
                 (form::form(visitor, "/phone-numbers/import", &html! { button.primary type="submit" { (label) } }))
             }
         } @else { p.warning { (by_operator(t)) } }

@@ -89,8 +89,8 @@ pub(super) const fn not_accepted(lang: Lang) -> &'static str {
 /// Why passkeys are not offered.
 const fn missing(lang: Lang) -> &'static str {
     lang.t(
-        "Passkeys need http.public_url: the https:// URL of this service with a host name, or http://localhost.",
-        "Las llaves de acceso necesitan http.public_url: la URL https:// de este servicio con un nombre de dominio, o http://localhost.",
+        "Passkeys do not work at this address. They need an https:// address with a host name: ask the operator of this service to set `http.public_url`.",
+        "Las llaves de acceso no funcionan en esta dirección. Necesitan una dirección https:// con un nombre de dominio: pide al operador de este servicio que configure `http.public_url`.",
     )
 }
 
@@ -222,7 +222,7 @@ async fn body(visitor: &Visitor, refusal: Option<&str>) -> Result<Markup> {
     Ok(html! {
         (form::refusal(refusal))
         @match visitor.portal.relying_party() {
-            None => p.warning { (missing(t)) }
+            None => p.warning { (form::sentence(missing(t))) }
             Some(_) => p { a.button.primary href={ (PATH) "/profile/passkeys/new" } { (t.t("Add a passkey", "Agregar una llave de acceso")) } }
         }
         @if passkeys.is_empty() {
@@ -309,7 +309,10 @@ async fn name(visit: Visit<Viewer>) -> Answer {
 async fn naming(visitor: &Visitor, refusal: Option<&str>) -> Result<Markup> {
     let t = visitor.lang();
     if visitor.portal.relying_party().is_none() {
-        return Ok(html! { p.warning { (missing(t)) } });
+        return Ok(html! {
+            p.warning { (form::sentence(missing(t))) }
+            p { a.button href={ (PATH) "/profile" } { (t.t("Back to your profile", "Volver a tu perfil")) } }
+        });
     }
     let people = visitor.services().people();
     let factors = people.second_factors(&visitor.person).await?;

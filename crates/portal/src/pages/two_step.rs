@@ -198,7 +198,11 @@ async fn ask_renewal(visit: Visit<Viewer>) -> Answer {
     let people = visit.services().people();
     let factors = people.second_factors(&visit.person).await?;
     if !factors.is_on() {
-        return Ok(visit.go("/profile", ""));
+        let message = visit.t(
+            "Turn on two-step verification first.",
+            "Primero activa la verificación en dos pasos.",
+        );
+        return Ok(visit.go("/profile", message));
     }
     let body = renewal(&visit, &factors, None);
     Ok(visit.page(SECTION, renewal_title(&visit), &body))

@@ -72,6 +72,12 @@ pub(super) async fn look(mut upload: Upload<Developer>) -> Answer {
     }
 }
 
+/// `GET /portal/batch-calls/send`: a list is kept by its page alone.
+pub(super) async fn gone(visit: Visit<Developer>) -> Answer {
+    let message = visit.t("Choose the list first.", "Primero elige la lista.");
+    Ok(visit.go("/batch-calls/new", message))
+}
+
 /// `POST /portal/batch-calls/send`
 pub(super) async fn send(mut upload: Upload<Developer>) -> Answer {
     let (fields, file) = upload::read_again(&mut upload, MOST).await;

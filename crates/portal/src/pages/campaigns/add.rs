@@ -13,6 +13,7 @@ use crate::pages::batches::detail::variables;
 use crate::pages::batches::rows::not_utf8;
 use crate::parts::form;
 use crate::parts::list::{self, Table};
+use crate::parts::sample;
 use crate::parts::words;
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::Section;
@@ -27,6 +28,11 @@ const NAMED: usize = 20;
 
 /// The field of a form whose preview was seen.
 const SEEN: &str = "seen";
+
+/// Rows that are good.
+const SAMPLE: &str = "to,name,time_zone,consent_basis,consent_at,consent_evidence,plan
++14155550123,Ana,America/Los_Angeles,express,2026-01-15,form 4711,Basic
++525512345678,Luis,,,,,Pro";
 
 const fn title(t: Lang) -> &'static str {
     t.t("Add recipients", "Agregar destinatarios")
@@ -120,9 +126,10 @@ fn page(visitor: &Visitor, campaign: &Campaign, pasted: &str, message: Option<&s
         (form::refusal(message))
         p { (t.t("Campaign", "Campaña")) ": " (to_campaign(campaign)) }
         p { (form::sentence(t.t(
-            "The first row names the columns. `to` is the phone number with + and the country code; `name`, `time_zone`, `consent_basis`, `consent_at` and `consent_evidence` are optional. Every other column is a variable for the agent.",
-            "La primera fila nombra las columnas. `to` es el número con + y el código del país; `name`, `time_zone`, `consent_basis`, `consent_at` y `consent_evidence` son opcionales. Cualquier otra columna es una variable para el agente.",
+            "The first row names the columns. `to` is the phone number with + and the country code; the others in the sample are optional. `consent_basis` says what the customer agreed to, `consent_at` when. Every other column is a variable for the agent.",
+            "La primera fila nombra las columnas. `to` es el número con + y el código del país; las demás del ejemplo son opcionales. `consent_basis` dice qué aceptó el cliente y `consent_at` cuándo. Cualquier otra columna es una variable para el agente.",
         ))) }
+        (sample::code(t, "rows", t.t("Sample", "Ejemplo"), SAMPLE))
         h2 { (t.t("A file", "Un archivo")) }
         (upload::form(visitor, &path, MOST, &html! {
             (upload::chooser(t.t("List of recipients (CSV)", "Lista de destinatarios (CSV)"), ".csv,.txt,.tsv,text/csv", t.t(

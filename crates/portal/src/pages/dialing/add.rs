@@ -18,7 +18,7 @@ use crate::visit::{Developer, Post, Upload, Visit, Visitor};
 const MOST: usize = 20 * 1024 * 1024;
 
 pub(super) fn title(visitor: &Visitor) -> &'static str {
-    visitor.t("Add numbers", "Agregar números")
+    visitor.t("Block numbers", "Bloquear números")
 }
 
 /// `GET /portal/dialing/numbers/new`
@@ -105,6 +105,10 @@ fn page(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Markup {
     let until = format!("{until} ({zone})");
     html! {
         (form::refusal(message))
+        p { (t.t(
+            "No agent of this account calls a number on the suppression list, whoever asks for the call.",
+            "Ningún agente de esta cuenta llama a un número de la lista de exclusión, sin importar quién pida la llamada.",
+        )) }
         h2 { (t.t("One number", "Un número")) }
         (form::form(visitor, "/dialing/numbers/new", &html! {
             (Input::text("number", number).kind("tel").value(fields.text("number")).required().hint(t.t(
@@ -115,8 +119,8 @@ fn page(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Markup {
                 "For your team, at most 500 characters.", "Para tu equipo, 500 caracteres como máximo.",
             )))
             (Input::text("until", &until).kind("datetime-local").value(fields.text("until")).hint(t.t(
-                "From then on it may be called again. Leave empty for never.",
-                "Desde entonces se le puede volver a llamar. Déjalo vacío para nunca.",
+                "From then on it may be called again. Leave empty to block it for good.",
+                "Desde entonces se le puede volver a llamar. Déjalo vacío para bloquearlo para siempre.",
             )))
             button.primary type="submit" { (t.t("Add number", "Agregar número")) }
         }))

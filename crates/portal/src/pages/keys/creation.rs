@@ -36,7 +36,7 @@ fn resource_name(resource: &str, lang: Lang) -> &str {
         "knowledge" => lang.t("Knowledge", "Conocimiento"),
         "phone_numbers" => lang.t("Phone numbers", "Números"),
         "campaigns" => lang.t("Campaigns and batch calls", "Campañas y llamadas por lote"),
-        "suppressions" => lang.t("Who you call", "A quién llamas"),
+        "suppressions" => lang.t("Calling rules", "Reglas de llamada"),
         "webhooks" => lang.t("Webhooks", "Webhooks"),
         "integrations" => lang.t("Integrations", "Integraciones"),
         "team" => lang.t("Team", "Equipo"),

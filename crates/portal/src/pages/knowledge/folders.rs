@@ -1,8 +1,8 @@
 //! Folders of documents.
 
 use maud::{Markup, html};
-use offhook_domain::{FolderId, Json, MemberRole};
-use offhook_services::store::Folder;
+use offhook_domain::{DocumentId, FolderId, Json, MemberRole};
+use offhook_services::store::{DocumentFilter, Folder};
 
 use super::{entitled, labels};
 use crate::PATH;
@@ -94,7 +94,27 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let knowledge = visit.services().knowledge();
     let folder = knowledge.folder(visit.account(), visit.id("id")?).await?;
     let fields = version::stamped(fields_of(&folder));
-    let body = page(&visit, &folder, &fields, None);
+    let filter = DocumentFilter {
+        folder: Some(Some(folder.id)),
+        ..DocumentFilter::default()
+    };
+    let newest = visit.page_of(DocumentId::from_uuid);
+    let documents = knowledge.documents(visit.account(), filter, newest).await?;
+    let t = visit.lang();
+    let all = format!("{PATH}/knowledge?folder={}", folder.id);
+    let body = html! {
+        (page(&visit, &folder, &fields, None))
+        h2 { (t.t("Documents", "Documentos")) }
+        @if documents.items.is_empty() {
+            p.soft { (t.t(
+                "None yet. A document's folder is chosen when it is added, or on its page.",
+                "Ninguno todavía. La carpeta de un documento se elige al agregarlo o en su página.",
+            )) }
+        } @else {
+            (super::table(&documents.items, None, t))
+            p { a href=(all) { (t.t("Filter these documents", "Filtrar estos documentos")) } }
+        }
+    };
     Ok(visit.page(Section::Knowledge, &folder.name, &body))
 }
 

@@ -100,7 +100,7 @@ both! {
         browser.was_refused(422).await;
 
         browser.open("/portal/dialing").await;
-        browser.click_near("She wrote to us.", ("Take off", "Quitar")).await;
+        browser.click_near("She wrote to us.", ("Allow again", "Volver a permitir")).await;
         browser.agrees().await;
         browser.sees(("Number taken off the list.", "Número quitado de la lista.")).await;
         browser.misses("She wrote to us.").await;
