@@ -147,7 +147,7 @@ pub use plan_changes::{PlanChange, PlanChangeError, PlanChanges};
 pub(crate) use providers::Providers;
 pub use recordings::{KeepError, Recording, RecordingKeeper, Waveform};
 pub use refusal::{DialRefusal, Refusal, Remedy, VersionField};
-pub use request_logs::{Logged, RequestLogs, Told};
+pub use request_logs::{Logged, MOST_COUNTED, RequestLogs, Told};
 pub use restored::{Held, Restored};
 pub use retention::Retention;
 pub(crate) use runner::Runner;

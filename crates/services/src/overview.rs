@@ -27,6 +27,8 @@ pub struct Totals {
     pub failed: i64,
     /// Those in which a person answered and spoke.
     pub answered: i64,
+    /// How long these lasted.
+    pub seconds: i64,
     /// What all conversations cost.
     pub credits: i64,
 }
@@ -38,6 +40,7 @@ impl Totals {
             calls: sum.calls + bar.calls,
             failed: sum.failed + bar.failed,
             answered: sum.answered + bar.answered,
+            seconds: sum.seconds + bar.seconds,
             credits: sum.credits + bar.credits,
         })
     }
@@ -83,6 +86,7 @@ impl Overview {
                     calls: bar.calls + quarter.calls,
                     failed: bar.failed + quarter.failed,
                     answered: bar.answered + quarter.answered,
+                    seconds: bar.seconds + quarter.seconds,
                     credits: bar.credits + quarter.credits,
                 };
             }

@@ -11,7 +11,7 @@ use offhook_domain::{
     AccountId, ConversationId, KeyId, LogEntryId, RequestId, Resource, Timestamp,
 };
 use offhook_metrics::metrics;
-use offhook_storage::{LogEntry, LogFault, LogFilter, StoreError, mint};
+use offhook_storage::{LogCount, LogEntry, LogFault, LogFilter, StoreError, mint};
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,9 @@ pub(crate) const BUFFER: usize = 8_192;
 
 /// Entries per transaction: few enough that other writes wait only a moment.
 const BATCH: usize = 256;
+
+/// The most requests that [`RequestLogs::by_hour`] counts.
+pub const MOST_COUNTED: i64 = 20_000;
 
 /// How often a batch is written. With [`BATCH`] that sustains 2,560 entries a second and process. Entries that arrive
 /// faster for longer than the buffer lasts are dropped, so that logging never starves requests.
@@ -213,6 +216,16 @@ impl RequestLogs {
         let store = &self.ctx.store;
         page.read(|after, limit| store.log_entries(account, filter, after, limit))
             .await
+    }
+
+    /// The account's newest requests of the last 24 hours, the current one included, counted by hour and class of status;
+    /// up to [`MOST_COUNTED`].
+    pub async fn by_hour(&self, account: AccountId) -> Result<Vec<LogCount>> {
+        let hour = 3_600_000_000;
+        let since = (self.ctx.clock.now().micros() / hour - 23) * hour;
+        let since = Timestamp::from_micros(since);
+        let store = &self.ctx.store;
+        store.log_counts(account, since, MOST_COUNTED).await
     }
 
     /// What the request of an entry was told; `None` if it was not refused.

@@ -58,6 +58,31 @@ impl Store {
         query.read_all(self)
     }
 
+    /// How many of the account's newest `most` requests since `since` each hour has, by class of status.
+    pub fn log_counts(
+        &self,
+        account: AccountId,
+        since: Timestamp,
+        most: i64,
+    ) -> Answer<'_, Vec<LogCount>> {
+        read!(self, |conn| {
+            let hour = match conn.db() {
+                Db::Sqlite => "created_at / 3600000000",
+                Db::Postgres => "CAST(floor(extract(epoch FROM created_at) / 3600) AS bigint)",
+            };
+            let newest = "SELECT created_at, status_class FROM request_logs \
+                          WHERE account_id = $1 AND created_at >= $2 ORDER BY created_at DESC, id DESC LIMIT $3";
+            let counts = diesel::sql_query(format!(
+                "SELECT {hour} AS hour, status_class, CAST(count(*) AS bigint) AS requests \
+                 FROM ({newest}) AS newest GROUP BY 1, 2 ORDER BY 1, 2"
+            ))
+            .bind::<sql::Uuid, _>(V(account))
+            .bind::<sql::Instant, _>(V(since))
+            .bind::<BigInt, _>(most);
+            Ok(counts.load(conn).await?)
+        })
+    }
+
     /// The request that placed the account's call, if it is in the log.
     pub fn placing_request(
         &self,

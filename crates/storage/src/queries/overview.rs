@@ -42,6 +42,7 @@ impl Store {
                    CAST(sum(CASE WHEN {ended} THEN 1 ELSE 0 END) AS bigint) AS calls, \
                    CAST(sum(CASE WHEN {ended} AND status = 'failed' THEN 1 ELSE 0 END) AS bigint) AS failed, \
                    CAST(sum(CASE WHEN {ended} AND outcome = '{success}' THEN 1 ELSE 0 END) AS bigint) AS answered, \
+                   CAST(coalesce(sum(CASE WHEN {ended} AND outcome = '{success}' THEN duration_seconds END), 0) AS bigint) AS seconds, \
                    CAST(coalesce(sum(credits), 0) AS bigint) AS credits \
                  FROM conversations WHERE account_id = $1 AND started_at >= $2 AND started_at < $3"
             );

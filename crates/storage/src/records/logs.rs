@@ -56,6 +56,19 @@ pub struct LogFault {
     pub body: Option<String>,
 }
 
+/// Requests of one hour whose responses had one class of status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, QueryableByName)]
+pub struct LogCount {
+    /// Counted from 1970-01-01.
+    #[diesel(sql_type = BigInt)]
+    pub hour: i64,
+    /// The first digit of the status.
+    #[diesel(sql_type = diesel::sql_types::Integer)]
+    pub status_class: i32,
+    #[diesel(sql_type = BigInt)]
+    pub requests: i64,
+}
+
 /// Which responses a log shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatusFilter {

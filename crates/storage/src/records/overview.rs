@@ -27,6 +27,9 @@ pub struct Quarter {
     /// Those in which a person answered and spoke ([`Outcome::is_success`]).
     #[diesel(sql_type = BigInt)]
     pub answered: i64,
+    /// How long these lasted.
+    #[diesel(sql_type = BigInt)]
+    pub seconds: i64,
     /// What all conversations cost.
     #[diesel(sql_type = BigInt)]
     pub credits: i64,

@@ -119,6 +119,23 @@ contract! {
         }
     }
 
+    async fn requests_are_counted_by_hour_and_class_of_status(database: TestDatabase) {
+        let store = database.open().await;
+        let (mine, other): (AccountId, AccountId) = (mint(T0), mint(T0));
+        let hour = 3_600;
+        let of = |status, seconds| LogEntry { status, ..entry(mine, after(seconds)) };
+        let entries = vec![of(200, 0), of(201, 1), of(404, 2), of(500, hour), of(200, 2 * hour), entry(other, T0)];
+        store.add_log_entries(entries).await.unwrap();
+        let counted = async |since, most| {
+            let counts = store.log_counts(mine, since, most).await.unwrap();
+            let first = T0.micros() / 3_600_000_000;
+            let counts = counts.into_iter().map(|count| (count.hour - first, count.status_class, count.requests));
+            counts.collect::<Vec<_>>()
+        };
+        assert_eq!(counted(T0, 10).await, [(0, 2, 2), (0, 4, 1), (1, 5, 1), (2, 2, 1)]);
+        assert_eq!(counted(after(1), 3).await, [(0, 4, 1), (1, 5, 1), (2, 2, 1)]);
+    }
+
     async fn entries_of_one_instant_page_exactly_once(database: TestDatabase) {
         let store = database.open().await;
         let account: AccountId = mint(T0);
