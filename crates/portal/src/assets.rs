@@ -69,6 +69,7 @@ pub(crate) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
         include_str!("../assets/shell.js"),
         include_str!("../assets/studio.js"),
         include_str!("../assets/passkeys.js"),
+        include_str!("../assets/json.js"),
     );
     Asset::script("portal", text)
 });

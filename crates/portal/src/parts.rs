@@ -6,6 +6,7 @@ pub(crate) mod chart;
 pub(crate) mod diff;
 pub(crate) mod form;
 pub(crate) mod icon;
+pub(crate) mod json;
 pub(crate) mod list;
 pub(crate) mod passkey;
 pub(crate) mod period;

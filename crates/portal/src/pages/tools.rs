@@ -13,6 +13,7 @@ use crate::lang::Lang;
 use crate::page::Page;
 use crate::pages::agents::document::pretty;
 use crate::parts::form::danger;
+use crate::parts::json;
 use crate::parts::list::{self, Table};
 use crate::parts::version;
 use crate::parts::words::{Tone, badge, when};
@@ -168,7 +169,7 @@ async fn tool(visit: Visit<Viewer>) -> Answer {
     let view = tool_of(&visit).await?;
     let body = match visit.may(MemberRole::Developer) && kind_of(&view).is_some() {
         true => edit(&visit, &view, &version::stamped(fields_of(&view)), None),
-        false => html! { pre tabindex="0" { (pretty(&view.definition)) } },
+        false => html! { pre tabindex="0" { (json::colored(&pretty(&view.definition))) } },
     };
     Ok(visit.page(Section::Tools, &view.row.name, &body))
 }

@@ -52,6 +52,7 @@ pub(crate) struct Input<'a> {
     autocomplete: &'static str,
     list: Option<&'static str>,
     rows: u8,
+    is_json: bool,
     required: bool,
     fixed: bool,
 }
@@ -68,6 +69,7 @@ impl<'a> Input<'a> {
             autocomplete: "off",
             list: None,
             rows: 0,
+            is_json: false,
             required: false,
             fixed: false,
         }
@@ -83,6 +85,13 @@ impl<'a> Input<'a> {
     pub(crate) const fn rows(mut self, rows: u8) -> Self {
         self.rows = rows;
         self
+    }
+
+    /// So many lines of JSON, which has its colors.
+    pub(crate) const fn json(self, rows: u8) -> Self {
+        let mut field = self.rows(rows);
+        field.is_json = true;
+        field
     }
 
     /// Its current value.
@@ -131,7 +140,7 @@ impl Render for Input<'_> {
                 label for=(id) { (self.label) }
                 @if self.rows > 0 {
                     textarea #(id) name=(self.name) rows=(self.rows) required[self.required] aria-describedby=[hint.as_deref()]
-                        dir="auto" spellcheck="false" { "\n" (self.value) }
+                        dir="auto" spellcheck="false" data-json[self.is_json] { "\n" (self.value) }
                 } @else {
                     input #(id) type=(self.kind) name=(self.name) value=(self.value) required[self.required] readonly[self.fixed]
                         list=[self.list] autocomplete=(self.autocomplete) aria-describedby=[hint.as_deref()] step=[(self.kind == "number").then_some("any")]

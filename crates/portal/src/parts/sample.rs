@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::json;
 use crate::lang::Lang;
 
 /// Code with a copy button. `name` is its id on the page.
@@ -13,7 +14,7 @@ pub(crate) fn code(t: Lang, name: &str, label: &str, text: &str) -> Markup {
                 span { (label) }
                 button type="button" data-copy=(id) { (t.t("Copy", "Copiar")) span.unseen { " " (label) } }
             }
-            pre #(id) tabindex="0" aria-label=(label) { (text) }
+            pre #(id) tabindex="0" aria-label=(label) { (json::colored(text)) }
         }
     }
 }

@@ -27,7 +27,11 @@ async fn a_refused_request_shows_its_message_and_its_shape_where_the_account_ask
     let page = ada
         .sees(
             &path,
-            &[told, "&quot;to&quot;: &quot;string, 10 characters&quot;"],
+            &[
+                told,
+                "&quot;to&quot;</span>: ",
+                "&quot;string, 10 characters&quot;",
+            ],
         )
         .await;
     assert!(!page.body.contains("5512345678"));

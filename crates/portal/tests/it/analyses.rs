@@ -69,7 +69,7 @@ async fn a_schema_is_set_in_the_portal_and_what_it_asks_for_is_on_the_conversati
         .await
         .shows(&["In progress", "hx-trigger=\"every 2s\""]);
     world.dial();
-    let made = "<pre class=\"document\" tabindex=\"0\">{\n  &quot;mood&quot;: &quot;&lt;b&gt;calm&quot;\n}</pre>";
+    let made = "<pre class=\"document\" tabindex=\"0\">{\n  <span class=\"json-name\">&quot;mood&quot;</span>: <span class=\"json-text\">&quot;&lt;b&gt;calm&quot;</span>\n}</pre>";
     let page = world.until(&viewer, &chat, made).await;
     let part = viewer.get(&format!("{chat}/analysis")).await.assert(200);
     assert!(

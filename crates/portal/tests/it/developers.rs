@@ -191,7 +191,7 @@ async fn a_receivers_answer_is_shown_as_text() {
         &sent,
         &signed,
         "X-Service-Event: call.completed",
-        "\n  &quot;type&quot;: &quot;call.completed&quot;",
+        "\n  <span class=\"json-name\">&quot;type&quot;</span>: <span class=\"json-text\">&quot;call.completed&quot;</span>",
     ]);
     assert!(!page.body.contains(SCRIPT));
     assert!(!page.body.contains("hx-trigger"), "nothing is awaited");

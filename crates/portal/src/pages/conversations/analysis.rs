@@ -7,6 +7,7 @@ use offhook_services::store::{Analysis, ConversationView};
 use crate::PATH;
 use crate::lang::Lang;
 use crate::pages::agents::document::pretty;
+use crate::parts::json::colored;
 use crate::parts::list;
 use crate::parts::words::{Tone, badge, shown, when_if};
 use crate::spanish;
@@ -36,7 +37,7 @@ fn draw(id: ConversationId, analysis: &Analysis, lang: Lang) -> Markup {
     let path = format!("{PATH}/conversations/{id}/analysis");
     let waits = analysis.status == AnalysisStatus::Pending;
     html! {
-        section #analysis hx-get=[waits.then_some(path)] hx-trigger=[waits.then_some("every 2s")]
+        section.panel #analysis hx-get=[waits.then_some(path)] hx-trigger=[waits.then_some("every 2s")]
             hx-swap=[waits.then_some("outerHTML")] {
             h2 { (lang.t("Analysis", "Análisis")) }
             @match analysis.status {
@@ -66,12 +67,12 @@ fn data(analysis: &Analysis) -> Markup {
                 (list::fact(name, html! {
                     @match value {
                         Json::Null => span.none { "–" },
-                        Json::Object(_) | Json::Array(_) => pre.wrapped { (pretty(value)) },
+                        Json::Object(_) | Json::Array(_) => pre.wrapped { (colored(&pretty(value))) },
                         value => (shown(value)),
                     }
                 }))
             }
         }
-        details { summary { "JSON" } pre.document tabindex="0" { (pretty(&json)) } }
+        details { summary { "JSON" } pre.document tabindex="0" { (colored(&pretty(&json))) } }
     }
 }

@@ -9,7 +9,7 @@ use offhook_services::store::Moment;
 use serde_json::Value;
 
 use crate::lang::{Lang, text};
-use crate::parts::words;
+use crate::parts::{json, words};
 use crate::spanish;
 
 /// Separates a tool's arguments from its result in a transcript.
@@ -197,9 +197,9 @@ pub(crate) fn tool(text: &str, lang: Lang) -> Markup {
         details {
             summary { code { (name) } }
             p.hint { (lang.t("Arguments", "Argumentos")) }
-            pre.wrapped tabindex="0" { (pretty(arguments)) }
+            pre.wrapped tabindex="0" { (json::colored(&pretty(arguments))) }
             p.hint { (lang.t("Result", "Resultado")) }
-            pre.wrapped tabindex="0" { (answered(name, answer, lang)) }
+            pre.wrapped tabindex="0" { (json::colored(&answered(name, answer, lang))) }
         }
     }
 }
@@ -290,6 +290,6 @@ mod tests {
         );
         assert_eq!(taken_apart("free text"), None);
         let html = drawn(turn("tool", text), None, false);
-        assert!(html.contains("&quot;found&quot;: 2"), "{html}");
+        assert!(html.contains("&quot;found&quot;</span>: "), "{html}");
     }
 }

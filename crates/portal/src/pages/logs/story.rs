@@ -12,6 +12,7 @@ use crate::PATH;
 use crate::lang::Lang;
 use crate::pages::conversations::wording;
 use crate::pages::webhooks::delivery_tone;
+use crate::parts::json;
 use crate::parts::list::{self, Table};
 use crate::parts::words::{badge, when, when_exactly, when_if};
 use crate::trouble::{Answer, Result, Trouble};
@@ -128,7 +129,7 @@ fn told(fault: &LogFault, t: Lang) -> Markup {
         @if let Some(body) = &fault.body {
             details {
                 summary { (t.t("Shape of the request body", "Forma del cuerpo de la solicitud")) }
-                pre.wrapped tabindex="0" { (body) }
+                pre.wrapped tabindex="0" { (json::colored(body)) }
             }
         }
     }

@@ -195,7 +195,7 @@ pub(super) fn draw(
             @if kind == ToolKind::Http { (request(visitor, fields)) }
             @if kind == ToolKind::Transfer { (targets(visitor, fields)) }
             @if matches!(kind, ToolKind::Http | ToolKind::EndCall) {
-                (Input::text("parameters", t.t("Arguments (JSON Schema)", "Argumentos (JSON Schema)")).rows(10).value(fields.raw("parameters")).hint(t.t(
+                (Input::text("parameters", t.t("Arguments (JSON Schema)", "Argumentos (JSON Schema)")).json(10).value(fields.raw("parameters")).hint(t.t(
                     "What the model fills in, as a JSON Schema of type object: {\"type\":\"object\",\"properties\":{\"order\":{\"type\":\"string\"}}}. Leave empty for none.",
                     "Lo que el modelo llena, como un JSON Schema de tipo object: {\"type\":\"object\",\"properties\":{\"pedido\":{\"type\":\"string\"}}}. Déjalo vacío si no hay.")))
             }

@@ -13,7 +13,7 @@ use super::{SECTION, wording};
 use crate::PATH;
 use crate::lang::text;
 use crate::pages::agents::document::pretty;
-use crate::parts::{form, list, sample, words};
+use crate::parts::{form, json, list, sample, words};
 use crate::trouble::{Answer, Result};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
@@ -175,7 +175,7 @@ fn attempt_card(visitor: &Visitor, delivery: &Delivery, attempt: &Attempt) -> Ma
             @if let Some(answer) = attempt.response_snippet.as_deref().filter(|text| !text.is_empty()) {
                 details {
                     summary { (t.t("Response body (first KiB)", "Cuerpo de la respuesta (primer KiB)")) }
-                    pre.wrapped tabindex="0" { (answer) }
+                    pre.wrapped tabindex="0" { (json::colored(answer)) }
                 }
             }
         }
