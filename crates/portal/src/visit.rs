@@ -380,6 +380,7 @@ impl Visitor {
         Frame {
             lang: self.lang,
             section: Some(section),
+            tab: None,
             visitor: Some(self),
             notice: notice::notice(&self.req),
             theme: Theme::of(&self.req),

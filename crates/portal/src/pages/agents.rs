@@ -20,19 +20,21 @@ mod widget;
 
 use std::collections::HashMap;
 
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
 use maud::{Markup, html};
 use offhook_domain::{AgentId, AgentStatus, MemberRole, Runtime, Timestamp};
 use offhook_services::AgentView;
 use offhook_services::store::{Agent, AgentFilter};
 
 use crate::PATH;
-use crate::lang::Lang;
+use crate::lang::{Lang, text};
 use crate::page::Page;
 use crate::parts::form::Input;
 use crate::parts::list::{self, Table};
-use crate::parts::words::{Tone, agent_status, badge, when, when_if};
+use crate::parts::words::{self, Tone, agent_status, badge, when, when_if};
 use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
+use crate::visit::layout::{self, Frame, Section};
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// The longest search text.
@@ -110,8 +112,23 @@ const fn runtime_name(runtime: Runtime, lang: Lang) -> &'static str {
     }
 }
 
-/// The pages of one agent.
-fn tabs(visitor: &Visitor, agent: &Agent, current: &str) -> Markup {
+/// A page of one agent: `tab` is its path.
+fn tabbed(visitor: &Visitor, agent: &Agent, tab: &str, body: &Markup) -> HttpResponse {
+    framed(visitor, agent, tab, StatusCode::OK, body)
+}
+
+/// The same with a refused form.
+fn refused_tab(visitor: &Visitor, agent: &Agent, tab: &str, body: &Markup) -> HttpResponse {
+    framed(visitor, agent, tab, StatusCode::UNPROCESSABLE_ENTITY, body)
+}
+
+fn framed(
+    visitor: &Visitor,
+    agent: &Agent,
+    current: &str,
+    status: StatusCode,
+    body: &Markup,
+) -> HttpResponse {
     let t = visitor.lang();
     let all = [
         ("", t.t("Overview", "Resumen"), MemberRole::Viewer),
@@ -122,8 +139,15 @@ fn tabs(visitor: &Visitor, agent: &Agent, current: &str) -> Markup {
         ("widget", t.t("Widget", "Widget"), MemberRole::Viewer),
         ("analysis", t.t("Analysis", "Análisis"), MemberRole::Viewer),
     ];
+    let tab = all.iter().find(|(page, ..)| *page == current);
+    let frame = Frame {
+        tab: tab
+            .map(|(_, name, _)| *name)
+            .filter(|_| !current.is_empty()),
+        ..visitor.frame(Section::Agents)
+    };
     let shown = all.into_iter().filter(|(_, _, role)| visitor.may(*role));
-    html! {
+    let body = html! {
         @if agent.runtime == Runtime::Engine {
             nav.tabs aria-label=(t.t("Agent pages", "Páginas del agente")) {
                 @for (page, name, _) in shown {
@@ -133,7 +157,9 @@ fn tabs(visitor: &Visitor, agent: &Agent, current: &str) -> Markup {
                 }
             }
         }
-    }
+        (body)
+    };
+    layout::page(&frame, status, &agent.name, &body)
 }
 
 /// `GET /portal/agents`
@@ -153,6 +179,15 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let found = agents.list(visit.account(), filter, page).await?;
     let last = agents.last_conversations(visit.account(), &found.items);
     let last: HashMap<AgentId, Timestamp> = last.await?.into_iter().collect();
+    let shares = visit.services().billing();
+    let shares = shares.shares(visit.account()).await?;
+    let used = |id| {
+        let own = shares.iter().filter(|share| share.agent_id == id);
+        let (count, credits) = own.fold((0, 0), |(count, credits), share| {
+            (count + share.conversations, credits + share.credits)
+        });
+        (count, words::count(credits))
+    };
     let is_empty = found.items.is_empty();
     let may_make = visit.may(MemberRole::Developer);
     let body = html! {
@@ -188,6 +223,10 @@ async fn list(visit: Visit<Viewer>) -> Answer {
                             " " span.soft { "(" (t.t("published: ", "publicada: ")) (agent.published_version) ")" }
                         }
                     } @else { "–" }
+                })
+                .number(t.t("This month", "Este mes"), |agent| {
+                    let (count, credits) = used(agent.id);
+                    html! { (words::count(count)) " " span.soft { (text!(t, "· {credits} credits", "· {credits} créditos")) } }
                 })
                 .column(t.t("Last conversation", "Última conversación"), |agent| when_if(last.get(&agent.id).copied()))
                 .column(t.t("Updated", "Actualizado"), |agent| when(agent.updated_at)))

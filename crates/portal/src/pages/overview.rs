@@ -4,7 +4,7 @@ mod figures;
 mod range;
 
 use maud::{Markup, html};
-use offhook_domain::MemberRole;
+use offhook_domain::{AgentId, MemberRole};
 use offhook_services::store::{AgentFilter, ConversationFilter};
 
 use self::figures::Figures;
@@ -57,6 +57,21 @@ async fn show(visit: Visit<Viewer>) -> Answer {
         }
     };
     Ok(visit.page(Section::Overview, Section::Overview.name(lang), &body))
+}
+
+/// An agent's figures of the last 30 days.
+pub(crate) async fn of_agent(visitor: &Visitor, agent: AgentId) -> Result<Markup> {
+    let t = visitor.lang();
+    let range = Range::month_of(visitor, agent);
+    let figures = Figures::read(visitor, &range).await?;
+    Ok(html! {
+        h2 { (t.t("Last 30 days", "Últimos 30 días")) }
+        (figures.of_agent(t, &range))
+        p {
+            a href={ (PATH) "/?range=30d&agent=" (agent) } { (t.t("All figures", "Todas las cifras")) } " · "
+            a href={ (PATH) "/conversations?agent=" (agent) } { (t.t("Conversations", "Conversaciones")) }
+        }
+    })
 }
 
 /// The steps before the first conversation, and which are done.

@@ -158,6 +158,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) lang: Lang,
     /// Its place in the navigation.
     pub(crate) section: Option<Section>,
+    /// Its name among the pages of one thing, for the browser's own tab.
+    pub(crate) tab: Option<&'a str>,
     /// The signed-in visitor; `None` before signing in.
     pub(crate) visitor: Option<&'a Visitor>,
     /// A notice left by the page before.
@@ -173,6 +175,7 @@ impl Frame<'_> {
         Self {
             lang: Lang::of(req),
             section: None,
+            tab: None,
             visitor: None,
             notice: None,
             theme: Theme::of(req),
@@ -197,7 +200,7 @@ pub(crate) fn page(
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content=(frame.theme.scheme());
                 meta name="htmx-config" content=(HTMX_CONFIG);
-                title { (title) " · Offhook" }
+                title { @if let Some(tab) = frame.tab { (tab) " · " } (title) " · Offhook" }
                 link rel="icon" href=(MARK.path) type="image/svg+xml";
                 link rel="preload" href=(FONT.path) as="font" type="font/woff2" crossorigin;
                 link rel="stylesheet" href=(STYLE.path);

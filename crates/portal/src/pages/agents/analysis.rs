@@ -6,15 +6,14 @@ use offhook_domain::json::{FieldError, Json};
 use offhook_services::{AgentView, AnalysisSchemaView};
 
 use super::document::{parse, pretty, unix_lines};
-use super::{engine_agent, tabs};
+use super::{engine_agent, refused_tab, tabbed};
 use crate::fields::Fields;
-use crate::lang::text;
 use crate::parts::form::{danger, kept, refusal};
+use crate::parts::json;
 use crate::parts::sample;
 use crate::parts::version;
 use crate::parts::words::when;
 use crate::trouble::{Answer, Result};
-use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// An example for agents without a schema.
@@ -30,11 +29,6 @@ const EXAMPLE: &str = r#"{
 
 /// The label of the form's field, in every language.
 const LABELS: [(&str, &str); 1] = [("schema", "JSON Schema")];
-
-fn title(visitor: &Visitor, view: &AgentView) -> String {
-    let name = &view.agent.name;
-    text!(visitor.lang(), "Analysis of {name}", "Análisis de {name}")
-}
 
 async fn current(visitor: &Visitor, view: &AgentView) -> Result<AnalysisSchemaView> {
     let analyses = visitor.services().analyses();
@@ -52,7 +46,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let schema = current(&visit, &view).await?;
     let fields = version::stamped(fields_of(&schema));
     let body = draw(&visit, &view, &schema, &fields, None);
-    Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
+    Ok(tabbed(&visit, &view.agent, "analysis", &body))
 }
 
 /// `fields` is the input of a refused form.
@@ -67,7 +61,6 @@ fn draw(
     let id = view.agent.id;
     let is_set = schema.schema.is_some();
     html! {
-        (tabs(visitor, &view.agent, "analysis"))
         (refusal(message))
         p.lead { (t.t(
             "After each conversation, the agent's model reads it and fills in the fields of this JSON Schema. The data is on the conversation's page and in the API. Analysis has no extra cost.",
@@ -87,7 +80,7 @@ fn draw(
                     "¿Desactivar el análisis de las conversaciones que terminen a partir de ahora? Los datos ya extraídos se conservan.",
                 )))
             }
-        } @else if is_set { pre.document tabindex="0" { (fields.raw("schema")) } }
+        } @else if is_set { pre.document tabindex="0" { (json::colored(fields.raw("schema"))) } }
         @if !is_set {
             (sample::code(t, "example", t.t("Example", "Ejemplo"), EXAMPLE))
         }
@@ -101,7 +94,7 @@ fn editor(visitor: &Visitor, path: &str, fields: &Fields) -> Markup {
             (version::hidden(fields))
             div.field {
                 label for="field-schema" { (t.t("JSON Schema", "JSON Schema")) }
-                textarea #field-schema name="schema" rows="20" spellcheck="false" required aria-describedby="field-schema-hint" {
+                textarea #field-schema name="schema" rows="20" spellcheck="false" required data-json aria-describedby="field-schema-hint" {
                     "\n" (unix_lines(fields.raw("schema")))
                 }
                 p.hint #field-schema-hint { (t.t(
@@ -137,7 +130,7 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
         &refused.fields,
         Some(&refused.message),
     );
-    Ok(post.refused(Section::Agents, &title(&post, &view), &body))
+    Ok(refused_tab(&post, &view.agent, "analysis", &body))
 }
 
 /// `POST /portal/agents/{id}/analysis/clear`

@@ -6,7 +6,9 @@ use maud::{Markup, html};
 use offhook_domain::json::member_path;
 
 use super::choices::ProviderOption;
-use super::document::{FALLBACK_VOICES, OTHER, VARIABLES, cell, rows, rows_and_more};
+use super::document::{
+    FALLBACK_VOICES, OTHER, PRONUNCIATION, VARIABLES, cell, rows, rows_and_more,
+};
 use super::languages::LANGUAGES;
 use crate::fields::Fields;
 use crate::lang::{Lang, text};
@@ -359,7 +361,8 @@ impl Sheet<'_> {
         }
         html! {
             fieldset.rows #(id_of(of)) tabindex=[self.fault_of(of).map(|_| "-1")] {
-                legend { (legend) }
+                // A group of nothing else has this name already.
+                legend.unseen[[VARIABLES.0, PRONUNCIATION.0].contains(&of)] { (legend) }
                 @if let Some(fault) = self.fault_of(of) { p.fault { (sentence(fault)) } }
                 @for (place, row) in all.into_iter().enumerate() {
                     div.row {

@@ -15,19 +15,13 @@ use super::document::{
 use super::json_lines::line_of;
 use super::saving::{Refused, base_of, config_at, head_of_form, looks_again, save};
 use super::show::name_fields;
-use super::{engine_agent, studio, tabs};
+use super::{engine_agent, refused_tab, studio, tabbed};
 use crate::fields::Fields;
 use crate::lang::text;
 use crate::parts::form::{kept, sentence};
 use crate::parts::version::{self, SHOWN_VERSION};
 use crate::trouble::{Answer, Result, field_of};
-use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Visit, Visitor};
-
-fn title(visitor: &Visitor, view: &AgentView) -> String {
-    let name = &view.agent.name;
-    text!(visitor.lang(), "Edit {name}", "Editar {name}")
-}
 
 /// `GET /portal/agents/{id}/edit`
 pub(super) async fn edit(visit: Visit<Developer>) -> Answer {
@@ -35,16 +29,15 @@ pub(super) async fn edit(visit: Visit<Developer>) -> Answer {
     let base = view.agent.head_version;
     let fields = stored_fields(&visit, &view, base).await?;
     let body = draw(&visit, &view, &fields, base, None).await?;
-    Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
+    Ok(tabbed(&visit, &view.agent, "edit", &body))
 }
 
 /// `POST /portal/agents/{id}/edit`
 pub(super) async fn save_fields(post: Post<Developer>) -> Answer {
     let view = engine_agent(&post).await?;
-    let title = title(&post, &view);
     if looks_again(&post.fields) {
         let body = draw(&post, &view, &post.fields, base_of(&post.fields)?, None).await?;
-        return Ok(post.page(Section::Agents, &title, &body));
+        return Ok(tabbed(&post, &view.agent, "edit", &body));
     }
     // The name is not part of a version: a concurrent rename is checked separately, and the name stays if only the
     // configuration was edited.
@@ -66,7 +59,7 @@ pub(super) async fn save_fields(post: Post<Developer>) -> Answer {
             }
         };
     let body = draw(&post, &view, &fields, refused.base, Some(&refused)).await?;
-    Ok(post.refused(Section::Agents, &title, &body))
+    Ok(refused_tab(&post, &view.agent, "edit", &body))
 }
 
 /// Why filled-in calling hours would be lost: there were none before, and their checkbox is not set.
@@ -108,7 +101,6 @@ async fn draw(
     let groups = super::form::groups(visitor, &sheet, &choices, &path);
     let faults = sheet.links(messages);
     Ok(html! {
-        (tabs(visitor, &view.agent, "edit"))
         div.studio {
             div.editor {
                 (kept(visitor, &path, &html! {
@@ -132,7 +124,7 @@ pub(super) async fn unpublished(
     let fields = stored_fields(post, view, base).await?;
     let refused = Refused::of_all(messages, base);
     let body = draw(post, view, &fields, base, Some(&refused)).await?;
-    Ok(post.refused(Section::Agents, &title(post, view), &body))
+    Ok(refused_tab(post, &view.agent, "edit", &body))
 }
 
 /// The fields of a version that nobody has edited.
@@ -150,7 +142,7 @@ pub(super) async fn edit_json(visit: Visit<Developer>) -> Answer {
     let base = view.agent.head_version;
     let text = pretty(&config_at(&visit, &view, base).await?);
     let body = draw_json(&visit, &view, &text, base, None);
-    Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
+    Ok(tabbed(&visit, &view.agent, "json", &body))
 }
 
 /// `POST /portal/agents/{id}/json`
@@ -163,7 +155,7 @@ pub(super) async fn save_json(post: Post<Developer>) -> Answer {
         Ok(message) => Ok(post.go(&format!("/agents/{id}"), &message)),
         Err(refused) => {
             let body = draw_json(&post, &view, &text, refused.base, Some(&refused));
-            Ok(post.refused(Section::Agents, &title(&post, &view), &body))
+            Ok(refused_tab(&post, &view.agent, "json", &body))
         }
     }
 }
@@ -184,13 +176,12 @@ fn draw_json(
     });
     let faults: Vec<Markup> = faults.collect();
     html! {
-        (tabs(visitor, &view.agent, "json"))
         div.editor {
             (kept(visitor, &format!("/agents/{id}/json"), &html! {
                 (head_of_form(visitor, id, base, refused, &faults))
                 div.field {
                     label for="field-config" { (t.t("Full configuration", "Configuración completa")) }
-                    textarea #field-config name="config" rows="30" spellcheck="false" aria-describedby="field-config-hint" {
+                    textarea #field-config name="config" rows="30" spellcheck="false" data-json aria-describedby="field-config-hint" {
                         "\n" (text)
                     }
                     p.hint #field-config-hint { (t.t(

@@ -6,7 +6,7 @@ use offhook_domain::{AgentId, E164, MemberRole};
 use offhook_services::{AgentSettings, AgentSettingsView, AgentView, Zone};
 
 use super::document::number;
-use super::{engine_agent, tabs};
+use super::{engine_agent, refused_tab, tabbed};
 use crate::fields::Fields;
 use crate::lang::{Lang, text};
 use crate::parts::form::{Input, Select, check, form, kept, refusal};
@@ -22,11 +22,6 @@ const URL: &str = "context_url.url";
 const OUTGOING: &str = "context_url.outgoing";
 const FAILURE: &str = "context_url.failure_message";
 const NEW_SECRET: &str = "new_secret";
-
-fn title(visitor: &Visitor, view: &AgentView) -> String {
-    let name = &view.agent.name;
-    text!(visitor.lang(), "Settings of {name}", "Ajustes de {name}")
-}
 
 async fn current(visitor: &Visitor, id: AgentId) -> Result<AgentSettingsView> {
     let agents = visitor.services().agents();
@@ -84,14 +79,13 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let settings = current(&visit, view.agent.id).await?;
     let fields = version::stamped(fields_of(&settings.settings));
     let body = draw(&visit, &view, &fields, None);
-    Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
+    Ok(tabbed(&visit, &view.agent, "settings", &body))
 }
 
 /// `fields` is the input of a refused form.
 fn draw(visitor: &Visitor, view: &AgentView, fields: &Fields, message: Option<&str>) -> Markup {
     let t = visitor.lang();
     html! {
-        (tabs(visitor, &view.agent, "settings"))
         (refusal(message))
         p.lead { (t.t(
             "Saving makes a new version of the agent. Conversations use it once it is published.",
@@ -233,7 +227,7 @@ pub(super) async fn forget(post: Post<Developer>) -> Answer {
             let settings = current(&post, id).await?;
             let fields = version::stamped(fields_of(&settings.settings));
             let body = draw(&post, &view, &fields, Some(&message));
-            Ok(post.refused(Section::Agents, &title(&post, &view), &body))
+            Ok(refused_tab(&post, &view.agent, "settings", &body))
         }
     }
 }
@@ -273,7 +267,7 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
         }
         Err(refused) => {
             let body = draw(&post, &view, &refused.fields, Some(&refused.message));
-            Ok(post.refused(Section::Agents, &title(&post, &view), &body))
+            Ok(refused_tab(&post, &view.agent, "settings", &body))
         }
     }
 }

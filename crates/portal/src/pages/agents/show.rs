@@ -8,15 +8,15 @@ use offhook_services::AgentView;
 use super::choices::vendor;
 use super::document::{at, plain};
 use super::versions::{publish_form, status_button, unpublished};
-use super::{agent_of, runtime_name, status_badge, tabs};
+use super::{agent_of, refused_tab, runtime_name, status_badge, tabbed};
 use crate::fields::Fields;
 use crate::lang::text;
+use crate::pages::overview::of_agent;
 use crate::parts::form::{Input, button, danger, form, refusal};
 use crate::parts::list;
 use crate::parts::version;
 use crate::parts::words::when;
 use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// The longest name of an agent.
@@ -25,28 +25,32 @@ const NAME_CHARS: usize = 120;
 /// `GET /portal/agents/{id}`
 pub(super) async fn agent(visit: Visit<Viewer>) -> Answer {
     let view = agent_of(&visit).await?;
-    let body = draw(&visit, &view, None, None);
-    Ok(visit.page(Section::Agents, &view.agent.name, &body))
+    let body = draw(&visit, &view, None, None).await?;
+    Ok(tabbed(&visit, &view.agent, "", &body))
 }
 
-fn draw(
+async fn draw(
     visitor: &Visitor,
     view: &AgentView,
     notice: Option<&str>,
     typed: Option<&Fields>,
-) -> Markup {
-    html! {
-        (tabs(visitor, &view.agent, ""))
+) -> Result<Markup> {
+    let is_used = view.agent.published_version != 0 || view.agent.runtime == Runtime::Legacy;
+    let figures = match is_used {
+        true => of_agent(visitor, view.agent.id).await?,
+        false => html! {},
+    };
+    Ok(html! {
         (refusal(notice))
         @match view.agent.runtime {
-            Runtime::Engine => (engine(visitor, view)),
-            Runtime::Legacy => (legacy(visitor, view)),
+            Runtime::Engine => (engine(visitor, view, &figures)),
+            Runtime::Legacy => (legacy(visitor, view, &figures)),
         }
         @if visitor.may(MemberRole::Developer) && view.agent.status != AgentStatus::Archived {
             (rename_form(visitor, view, typed))
             @if view.agent.runtime == Runtime::Engine { (upkeep(visitor, view)) }
         }
-    }
+    })
 }
 
 fn member(view: &AgentView, path: &str) -> String {
@@ -64,7 +68,7 @@ fn or_dash(text: &str) -> Markup {
     }
 }
 
-fn engine(visitor: &Visitor, view: &AgentView) -> Markup {
+fn engine(visitor: &Visitor, view: &AgentView, figures: &Markup) -> Markup {
     let t = visitor.lang();
     let (agent, agents) = (&view.agent, visitor.services().agents());
     let of = |path: &str| member(view, path);
@@ -104,6 +108,7 @@ fn engine(visitor: &Visitor, view: &AgentView) -> Markup {
             (list::copied(t, "id", "ID", agent.id))
         }
         @if visitor.may(MemberRole::Developer) { (actions(visitor, view)) } @else { (unpublished(visitor, view)) }
+        (figures)
         section {
             h2 { (t.t("First message", "Primer mensaje")) }
             (prose(&of("first_message"), t.t("None. The caller speaks first.", "Ninguno. La otra persona habla primero.")))
@@ -172,7 +177,7 @@ fn upkeep(visitor: &Visitor, view: &AgentView) -> Markup {
     }
 }
 
-fn legacy(visitor: &Visitor, view: &AgentView) -> Markup {
+fn legacy(visitor: &Visitor, view: &AgentView, figures: &Markup) -> Markup {
     let t = visitor.lang();
     let agent = &view.agent;
     let of = |path: &str| member(view, path);
@@ -197,6 +202,7 @@ fn legacy(visitor: &Visitor, view: &AgentView) -> Markup {
             (list::fact(t.t("Updated", "Actualizado"), when(agent.updated_at)))
             (list::copied(t, "id", "ID", agent.id))
         }
+        (figures)
         section {
             h2 { (t.t("Calls from", "Llama desde")) }
             @if view.numbers.is_empty() { p.soft { (t.t("None.", "Ninguno.")) } }
@@ -244,8 +250,8 @@ pub(super) async fn rename(post: Post<Developer>) -> Answer {
     if view.agent.status != AgentStatus::Archived
         && let Some(late) = version::stale(&name_fields(&view.agent.name), &post.fields)
     {
-        let body = draw(&post, &view, Some(version::message(t)), Some(&late));
-        return Ok(post.refused(Section::Agents, &view.agent.name, &body));
+        let body = draw(&post, &view, Some(version::message(t)), Some(&late)).await?;
+        return Ok(refused_tab(&post, &view.agent, "", &body));
     }
     let body = Json::object([("name", Json::from(post.fields.text("name")))]);
     let agents = post.services().agents();
@@ -291,8 +297,8 @@ async fn ended<E: Into<Trouble>>(
             .await;
     };
     let notice = post.message_of(error, &[("name", post.t("Name", "Nombre"))])?;
-    let body = draw(post, view, Some(&notice), typed);
-    Ok(post.refused(Section::Agents, &view.agent.name, &body))
+    let body = draw(post, view, Some(&notice), typed).await?;
+    Ok(refused_tab(post, &view.agent, "", &body))
 }
 
 /// `POST /portal/agents/{id}/duplicate`: a draft with the same configuration.
@@ -323,8 +329,8 @@ pub(super) async fn duplicate(post: Post<Developer>) -> Answer {
         Err(error) => {
             let error: Trouble = error;
             let notice = post.message_of(error, &[])?;
-            let body = draw(&post, &view, Some(&notice), None);
-            Ok(post.refused(Section::Agents, &view.agent.name, &body))
+            let body = draw(&post, &view, Some(&notice), None).await?;
+            Ok(refused_tab(&post, &view.agent, "", &body))
         }
     }
 }

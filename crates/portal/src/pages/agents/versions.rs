@@ -7,16 +7,16 @@ use uuid::Uuid;
 
 use super::document::{plain, pretty};
 use super::saving::{all_of, publish, save, without_version};
-use super::{agent_of, tabs};
+use super::{agent_of, refused_tab, tabbed};
 use crate::PATH;
 use crate::lang::{Lang, text};
 use crate::parts::authors::Authors;
 use crate::parts::diff::{self, Change};
 use crate::parts::form::{Input, Select, button, form, sentence};
+use crate::parts::json;
 use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge, when, when_if};
 use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// Versions that may be compared without typing an address: the newest ones.
@@ -40,7 +40,6 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
     let page = page.await?;
     let authors = Authors::read(&visit).await?;
     let body = html! {
-        (tabs(&visit, &view.agent, "versions"))
         @if page.items.is_empty() {
             (list::empty(t.t("No versions yet", "Aún no hay versiones"), t.t(
                 "The first version is created when you save the agent's configuration.",
@@ -75,8 +74,7 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
             (list::more(&visit, &page, |last| (last.place(), Uuid::nil())))
         }
     };
-    let title = text!(t, "Versions of {}", "Versiones de {}", view.agent.name);
-    Ok(visit.page(Section::Agents, &title, &body))
+    Ok(tabbed(&visit, &view.agent, "versions", &body))
 }
 
 /// Two versions to compare, of those that there are. Of the same version twice, the one before it is offered.
@@ -130,17 +128,12 @@ pub(super) async fn version(visit: Visit<Viewer>) -> Answer {
     let view = agent_of(&visit).await?;
     let version = version_of(&visit, &view, visit.param("version")).await?;
     let body = draw_version(&visit, &view, version, &[]);
-    Ok(visit.page(Section::Agents, &version_title(&visit, &view), &body))
+    Ok(tabbed(&visit, &view.agent, "versions", &body))
 }
 
-fn version_title(visitor: &Visitor, view: &AgentView) -> String {
+fn version_title(visitor: &Visitor) -> String {
     let number = visitor.param("version");
-    let (t, name) = (visitor.lang(), &view.agent.name);
-    text!(
-        t,
-        "Version {number} of {name}",
-        "Versión {number} de {name}"
-    )
+    text!(visitor.lang(), "Version {number}", "Versión {number}")
 }
 
 fn draw_version(
@@ -160,7 +153,7 @@ fn draw_version(
         badge(Tone::Plain, t.t("Not live", "Sin uso"))
     };
     html! {
-        (tabs(visitor, &view.agent, "versions"))
+        h2 { (version_title(visitor)) }
         (all_of(t, &faults))
         dl.facts {
             (list::fact(t.t("Saved", "Guardada"), when(shown.version.created_at)))
@@ -202,7 +195,7 @@ fn draw_version(
             }
         }
         h2 { (t.t("Configuration", "Configuración")) }
-        pre tabindex="0" { (pretty(&config)) }
+        pre.code tabindex="0" { (json::colored(&pretty(&config))) }
     }
 }
 
@@ -255,7 +248,7 @@ fn ended(
         Ok(notice) => Ok(post.go(&format!("/agents/{}", view.agent.id), &notice)),
         Err(messages) => {
             let body = draw_version(post, view, shown, &messages);
-            Ok(post.refused(Section::Agents, &version_title(post, view), &body))
+            Ok(refused_tab(post, &view.agent, "versions", &body))
         }
     }
 }
@@ -293,7 +286,7 @@ pub(super) async fn diff(visit: Visit<Viewer>) -> Answer {
     let side = |shown: AgentVersionView| without_version(shown.config.unwrap_or(Json::Null));
     let (old, new) = (side(old), side(new));
     let body = html! {
-        (tabs(&visit, agent, "versions"))
+        h2 { (text!(t, "Version {} to {}", "Versión {} a {}", numbers.0, numbers.1)) }
         (compare_form(&visit, &view, numbers.0, numbers.1))
         dl.facts {
             @for version in &saved {
@@ -324,13 +317,7 @@ pub(super) async fn diff(visit: Visit<Viewer>) -> Answer {
             }
         }
     };
-    let ((from, to), name) = (numbers, &agent.name);
-    let title = text!(
-        t,
-        "{name}: version {from} to {to}",
-        "{name}: versión {from} a {to}"
-    );
-    Ok(visit.page(Section::Agents, &title, &body))
+    Ok(tabbed(&visit, agent, "versions", &body))
 }
 
 fn text_name(t: Lang, name: &str) -> &'static str {

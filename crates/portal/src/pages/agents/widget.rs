@@ -6,16 +6,14 @@ use offhook_domain::json::Json;
 use offhook_services::AgentView;
 use offhook_services::store::WidgetSettings;
 
-use super::{engine_agent, tabs};
+use super::{engine_agent, refused_tab, tabbed};
 use crate::fields::Fields;
-use crate::lang::text;
 use crate::parts::form::{Input, check, form, refusal};
 use crate::parts::list;
 use crate::parts::sample;
 use crate::parts::version;
 use crate::parts::words::yes;
 use crate::trouble::Answer;
-use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 /// The form's fields and labels.
@@ -27,25 +25,19 @@ const SESSIONS: (&str, &str, &str) = (
 );
 const CREDITS: (&str, &str, &str) = ("daily_credit_cap", "Credits per day", "Créditos por día");
 
-fn title(visitor: &Visitor, view: &AgentView) -> String {
-    let name = &view.agent.name;
-    text!(visitor.lang(), "Widget of {name}", "Widget de {name}")
-}
-
 /// `GET /portal/agents/{id}/widget`
 pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let view = engine_agent(&visit).await?;
     let widgets = visit.services().widgets();
     let settings = widgets.get(visit.account(), view.agent.id).await?;
     let body = html! {
-        (tabs(&visit, &view.agent, "widget"))
         @if visit.may(MemberRole::Developer) {
             @let fields = version::stamped(fields_of(&settings));
             (settings_form(&visit, &view, &fields, None))
         } @else { (facts(&visit, &settings)) }
         (code(&visit, &view, settings.enabled))
     };
-    Ok(visit.page(Section::Agents, &title(&visit, &view), &body))
+    Ok(tabbed(&visit, &view.agent, "widget", &body))
 }
 
 fn fields_of(settings: &WidgetSettings) -> Fields {
@@ -156,10 +148,9 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
         }
         Err(refused) => {
             let body = html! {
-                (tabs(&post, &view.agent, "widget"))
                 (settings_form(&post, &view, &refused.fields, Some(&refused.message)))
             };
-            Ok(post.refused(Section::Agents, &title(&post, &view), &body))
+            Ok(refused_tab(&post, &view.agent, "widget", &body))
         }
     }
 }

@@ -200,7 +200,7 @@ pub(crate) fn length(conversation: &Conversation) -> String {
     seconds.map_or_else(|| "–".to_owned(), seconds_told)
 }
 
-fn seconds_told(seconds: i64) -> String {
+pub(crate) fn seconds_told(seconds: i64) -> String {
     words::length(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
 }
 

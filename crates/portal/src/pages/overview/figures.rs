@@ -54,39 +54,29 @@ impl Figures {
         })
     }
 
+    /// What one agent's page shows of them.
+    pub(super) fn of_agent(&self, t: Lang, range: &Range) -> Markup {
+        let sum = Totals::sum(&self.bars);
+        let lasted = sum.seconds.checked_div(sum.answered);
+        html! {
+            div.cards {
+                (self.of_period(t))
+                (card(t.t("Average length", "Duración media"), &lasted.map_or_else(|| "–".to_owned(), wording::seconds_told), html! {
+                    span.soft { (t.t("of answered calls", "de las llamadas contestadas")) }
+                }))
+            }
+            @if sum.calls > 0 { (self.calls(t, range)) }
+        }
+    }
+
     pub(super) fn cards(&self, visitor: &Visitor, range: &Range) -> Markup {
         let t = visitor.lang();
-        let sum = Totals::sum(&self.bars);
-        let before = self.before;
         let limit = visitor.caller().terms.live_calls;
-        let none = || "–".to_owned();
-        let latency = self.waits.typical;
-        let latency_figure = latency.map_or_else(none, |latency| format!("{} ms", latency.p50_ms));
-        let latency_told =
-            latency.map(|CallLatency { p95_ms, .. }| format!("p50 · p95 {p95_ms} ms"));
-        let slower = latency.zip(self.waited_before);
-        let slower = slower.map(|(now, before)| (f64::from(now.p50_ms - before), " ms"));
-        let points = success(sum).zip(before.and_then(success));
-        let points = points.map(|(now, before)| (now - before, t.t(" points", " puntos")));
         let free: Credits = self.wallet.balance - self.wallet.reserved;
         html! {
             h2.unseen { (t.t("Figures of the period", "Cifras del periodo")) }
             div.cards {
-                (card(t.t("Calls", "Llamadas"), &words::count(sum.calls), html! {
-                    (delta(grown(sum.calls, before.map(|before| before.calls)), Better::Neither, t))
-                }))
-                (card(t.t("Success", "Éxito"), &success(sum).map_or_else(none, percent), html! {
-                    (delta(points, Better::More, t))
-                    span.soft { (t.t("a person answered and spoke", "una persona contestó y habló")) }
-                }))
-                (card(t.t("Response latency", "Latencia de respuesta"), &latency_figure, html! {
-                    (delta(slower, Better::Less, t))
-                    span.soft { (latency_told.as_deref().unwrap_or(t.t("no calls measured", "sin llamadas medidas"))) }
-                }))
-                (card(t.t("Cost", "Costo"), &words::count(sum.credits), html! {
-                    (delta(grown(sum.credits, before.map(|before| before.credits)), Better::Neither, t))
-                    span.soft { (t.t("credits", "créditos")) }
-                }))
+                (self.of_period(t))
                 (card(t.t("Live now", "En vivo ahora"), &format!("{} / {limit}", words::count(self.live)), html! {
                     span.soft { (t.t("calls / plan limit", "llamadas / límite del plan")) }
                     p { a href={ (PATH) "/conversations/live" } { (t.t("Watch", "Ver")) } }
@@ -96,12 +86,43 @@ impl Figures {
                     p { a href={ (PATH) "/billing" } { (t.t("Billing", "Facturación")) } }
                 }))
             }
-            @if before.is_none() && range.edges.len() > 1 {
+            @if self.before.is_none() && range.edges.len() > 1 {
                 p.soft { (t.t(
                     "There is no comparison: conversations of the period before are no longer kept.",
                     "No hay comparación: ya no se conservan las conversaciones del periodo anterior.",
                 )) }
             }
+        }
+    }
+
+    fn of_period(&self, t: Lang) -> Markup {
+        let sum = Totals::sum(&self.bars);
+        let before = self.before;
+        let none = || "–".to_owned();
+        let latency = self.waits.typical;
+        let latency_figure = latency.map_or_else(none, |latency| format!("{} ms", latency.p50_ms));
+        let latency_told =
+            latency.map(|CallLatency { p95_ms, .. }| format!("p50 · p95 {p95_ms} ms"));
+        let slower = latency.zip(self.waited_before);
+        let slower = slower.map(|(now, before)| (f64::from(now.p50_ms - before), " ms"));
+        let points = success(sum).zip(before.and_then(success));
+        let points = points.map(|(now, before)| (now - before, t.t(" points", " puntos")));
+        html! {
+            (card(t.t("Calls", "Llamadas"), &words::count(sum.calls), html! {
+                (delta(grown(sum.calls, before.map(|before| before.calls)), Better::Neither, t))
+            }))
+            (card(t.t("Success", "Éxito"), &success(sum).map_or_else(none, percent), html! {
+                (delta(points, Better::More, t))
+                span.soft { (t.t("a person answered and spoke", "una persona contestó y habló")) }
+            }))
+            (card(t.t("Response latency", "Latencia de respuesta"), &latency_figure, html! {
+                (delta(slower, Better::Less, t))
+                span.soft { (latency_told.as_deref().unwrap_or(t.t("no calls measured", "sin llamadas medidas"))) }
+            }))
+            (card(t.t("Cost", "Costo"), &words::count(sum.credits), html! {
+                (delta(grown(sum.credits, before.map(|before| before.credits)), Better::Neither, t))
+                span.soft { (t.t("credits", "créditos")) }
+            }))
         }
     }
 
@@ -112,8 +133,6 @@ impl Figures {
                 (self.success(t, range))
                 (calls_by_wait(&self.waits.measured, t))
                 (self.cost(t, range))
-            }
-            div.charts {
                 (self.reasons(t))
                 @if let Some(split) = self.split { (steps(split, t)) }
             }

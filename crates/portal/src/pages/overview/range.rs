@@ -71,6 +71,18 @@ impl Range {
             "Elige un primer día y un último día, con 92 días como máximo. Se muestran las últimas 24 horas.",
         ));
         let (kind, edges) = asked.unwrap_or_else(|| (Kind::Day, hours(now)));
+        let agent = query.text("agent").parse().ok();
+        (Self::new(visitor, kind, agent, edges), refused)
+    }
+
+    /// The last 30 days of one agent.
+    pub(super) fn month_of(visitor: &Visitor, agent: AgentId) -> Self {
+        let edges = days(visitor.zone(), visitor.now(), 30).unwrap_or_default();
+        Self::new(visitor, Kind::Month, Some(agent), edges)
+    }
+
+    fn new(visitor: &Visitor, kind: Kind, agent: Option<AgentId>, edges: Vec<Timestamp>) -> Self {
+        let (zone, now) = (visitor.zone(), visitor.now());
         let by_hour = edges.windows(2).all(|bar| match bar {
             [begin, end] => end.since(*begin) <= HOUR,
             _ => true,
@@ -90,15 +102,14 @@ impl Range {
         if kept.is_some_and(|kept| before.first().is_some_and(|begin| *begin < kept)) {
             before.clear();
         }
-        let range = Self {
+        Self {
             kind,
-            agent: query.text("agent").parse().ok(),
+            agent,
             edges,
             before,
             by_hour,
             zone: zone.clone(),
-        };
-        (range, refused)
+        }
     }
 
     /// The filters, which work without script.
