@@ -173,11 +173,13 @@ pub(super) async fn variables(visitor: &Visitor, conversation: &Conversation) ->
     let caption = lang.t("Metadata and variables", "Metadatos y variables");
     Ok(html! {
         @if !all.is_empty() {
-            h2 { (caption) }
-            (Table::of(caption, &all)
-                .column(lang.t("Name", "Nombre"), |(name, ..)| html! { code { (name) } })
-                .column(lang.t("Value", "Valor"), |(_, value, _)| words::shown(value))
-                .column(lang.t("Source", "Origen"), |(.., from)| from))
+            section.panel {
+                h2 { (caption) }
+                (Table::of(caption, &all)
+                    .column(lang.t("Name", "Nombre"), |(name, ..)| html! { code { (name) } })
+                    .column(lang.t("Value", "Valor"), |(_, value, _)| words::shown(value))
+                    .column(lang.t("Source", "Origen"), |(.., from)| from))
+            }
         }
     })
 }
@@ -235,15 +237,17 @@ pub(super) async fn deliveries(visitor: &Visitor, conversation: &Conversation) -
     let caption = Section::Webhooks.name(lang);
     Ok(html! {
         @if !found.is_empty() {
-            h2 { (caption) }
-            (Table::of(caption, &found)
-                .column(lang.t("Event", "Evento"), |delivery| html! {
-                    a href={ (PATH) "/webhooks/deliveries/" (delivery.id) } { (delivery.kind.as_str()) }
-                })
-                .column(lang.t("Delivery", "Entrega"), |delivery| {
-                    words::badge(delivery_tone(delivery.state), label(delivery.state, lang))
-                })
-                .number(lang.t("Attempts", "Intentos"), |delivery| delivery.attempts_count))
+            section.panel {
+                h2 { (caption) }
+                (Table::of(caption, &found)
+                    .column(lang.t("Event", "Evento"), |delivery| html! {
+                        a href={ (PATH) "/webhooks/deliveries/" (delivery.id) } { (delivery.kind.as_str()) }
+                    })
+                    .column(lang.t("Delivery", "Entrega"), |delivery| {
+                        words::badge(delivery_tone(delivery.state), label(delivery.state, lang))
+                    })
+                    .number(lang.t("Attempts", "Intentos"), |delivery| delivery.attempts_count))
+            }
         }
     })
 }

@@ -97,28 +97,36 @@ pub(super) async fn whole(visitor: &Visitor, story: &Story) -> Result<Markup> {
             @if !is_over { (doings(visitor, conversation)) }
             (links(visitor, conversation))
         }
-        @if let Some(summary) = conversation.summary.as_deref().filter(|summary| !summary.is_empty()) {
-            h2 { (lang.t("Summary", "Resumen")) }
-            p.said dir="auto" { (summary) }
-        }
-        (analysis)
         div.split {
-            section {
-                h2 #transcript { (lang.t("Transcript", "Transcripción")) }
-                (story.message.earlier(lang))
-                (said(story, lang))
-                (story.message.later(lang))
-            }
-            section {
-                h2 { (lang.t("Recording", "Grabación")) }
-                (player::recording(conversation, lang))
-                h2 { (lang.t("Timeline", "Cronología")) }
-                div #timeline { (timeline) }
-                (facts)
-                (cost)
+            div.stack {
+                @if let Some(summary) = conversation.summary.as_deref().filter(|summary| !summary.is_empty()) {
+                    section.panel {
+                        h2 { (lang.t("Summary", "Resumen")) }
+                        p.said dir="auto" { (summary) }
+                    }
+                }
+                (analysis)
+                section.panel {
+                    h2 #transcript { (lang.t("Transcript", "Transcripción")) }
+                    (story.message.earlier(lang))
+                    (said(story, lang))
+                    (story.message.later(lang))
+                }
                 (messages)
                 (variables)
                 (deliveries)
+            }
+            div.stack {
+                section.panel {
+                    h2 { (lang.t("Recording", "Grabación")) }
+                    (player::recording(conversation, lang))
+                }
+                section.panel {
+                    h2 { (lang.t("Timeline", "Cronología")) }
+                    div #timeline { (timeline) }
+                }
+                section.panel { (facts) }
+                section.panel { (cost) }
             }
         }
     })

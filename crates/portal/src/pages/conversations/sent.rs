@@ -23,17 +23,19 @@ pub(super) async fn messages(visitor: &Visitor, conversation: &Conversation) -> 
     let caption = lang.t("Messages sent", "Mensajes enviados");
     Ok(html! {
         @if !sent.is_empty() {
-            h2 { (caption) }
-            (Table::of(caption, &sent)
-                .column(lang.t("Written", "Escrito"), |sent| words::when(sent.queued_at))
-                .column(lang.t("Message", "Mensaje"), |sent| html! {
-                    @let (tone, word) = label(sent.status, lang);
-                    (words::badge(tone, word))
-                    @if let Some(failure) = &sent.failure { " " span.soft { (written::<WhatsAppText>(failure, lang)) } }
-                    @if sent.updated_at != sent.queued_at {
-                        p.hint { (lang.t("since", "desde")) " " (words::when(sent.updated_at)) }
-                    }
-                }))
+            section.panel {
+                h2 { (caption) }
+                (Table::of(caption, &sent)
+                    .column(lang.t("Written", "Escrito"), |sent| words::when(sent.queued_at))
+                    .column(lang.t("Message", "Mensaje"), |sent| html! {
+                        @let (tone, word) = label(sent.status, lang);
+                        (words::badge(tone, word))
+                        @if let Some(failure) = &sent.failure { " " span.soft { (written::<WhatsAppText>(failure, lang)) } }
+                        @if sent.updated_at != sent.queued_at {
+                            p.hint { (lang.t("since", "desde")) " " (words::when(sent.updated_at)) }
+                        }
+                    }))
+            }
         }
     })
 }
