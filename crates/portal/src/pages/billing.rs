@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use offhook_domain::{
     EntryText, InvoiceId, InvoiceStatus, MemberRole, PlanTerms, Timestamp, TransactionType,
 };
+use offhook_services::MonthSoFar;
 use offhook_services::store::{Invoice, LedgerEntry, LedgerFilter, UsageDay, Wallet};
 use uuid::Uuid;
 
@@ -56,18 +57,16 @@ async fn show(visit: Visit<Viewer>) -> Answer {
     let renews_at = billing.renews_at(&visit.caller().terms);
     let body = html! {
         (month::alarm(&so_far, t))
-        h2 { (t.t("Credits", "Créditos")) }
-        (credits(&wallet, t))
         p { (t.t(
             "The service operator adds credits. Ask them when your balance runs low.",
             "El operador del servicio agrega los créditos. Pídeselos cuando tu saldo baje.",
         )) }
-        h2 { (t.t("Plan", "Plan")) }
-        (plan(&visit, renews_at))
-        h2 { (t.t("This month (UTC)", "Este mes (UTC)")) }
-        (month::draw(&visit, &so_far).await?)
-        h2 { (t.t("Usage, last 30 days", "Uso, últimos 30 días")) }
-        (used(&usage, t))
+        (credits(&wallet, &so_far, t))
+        div.charts {
+            (used(&usage, t))
+            (plan(&visit, renews_at))
+            (month::shares(&visit).await?)
+        }
         h2 { (t.t("Recent transactions", "Movimientos recientes")) }
         @if newest.items.is_empty() { p.soft { (t.t("No transactions yet.", "Todavía no hay movimientos.")) } }
         @else {
@@ -80,12 +79,15 @@ async fn show(visit: Visit<Viewer>) -> Answer {
             (invoice_table(&invoices.items, t))
             @if invoices.has_more { p { a href={ (PATH) "/billing/invoices" } { (t.t("All invoices", "Todas las facturas")) } } }
         }
-        @if visit.may(MemberRole::Admin) { (buyer::stored(&visit).await?) }
+        @if visit.may(MemberRole::Admin) {
+            (month::alerts(&visit, &so_far))
+            (buyer::stored(&visit).await?)
+        }
     };
     Ok(visit.page(Section::Billing, Section::Billing.name(t), &body))
 }
 
-fn credits(wallet: &Wallet, t: Lang) -> Markup {
+fn credits(wallet: &Wallet, month: &MonthSoFar, t: Lang) -> Markup {
     let refill = match &wallet.auto_refill {
         None => t.t("Off", "Desactivada").to_owned(),
         Some(refill) => text!(
@@ -100,6 +102,8 @@ fn credits(wallet: &Wallet, t: Lang) -> Markup {
         div.cards {
             div.card { span.figure { (count(wallet.balance)) } (t.t("Balance", "Saldo")) }
             div.card { span.figure { (count(wallet.reserved)) } (t.t("Held for calls in progress", "Apartados para llamadas en curso")) }
+            div.card { span.figure { (count(month.spent)) } (t.t("This month (UTC)", "Este mes (UTC)")) }
+            div.card { span.figure { (month.forecast.map_or_else(|| "–".to_owned(), count)) } (t.t("Forecast at this pace", "Pronóstico a este ritmo")) }
             div.card { span.figure { (refill) } (t.t("Auto-refill", "Recarga automática")) }
         }
     }
@@ -119,6 +123,8 @@ fn plan(visitor: &Visitor, renews_at: Option<Timestamp>) -> Markup {
         Some(fee) => format!("USD {}", count(i64::from(fee))),
     };
     html! {
+        section.chart {
+        h2 { (t.t("Plan", "Plan")) }
         dl.facts {
             (list::fact(t.t("Plan", "Plan"), html! { strong { (plan_name(caller.account.plan.as_str())) } }))
             (list::fact(t.t("Price per month", "Precio al mes"), fee))
@@ -129,6 +135,7 @@ fn plan(visitor: &Visitor, renews_at: Option<Timestamp>) -> Markup {
             (list::fact(t.t("Seats", "Lugares"), number(terms.seats_max, unlimited)))
             (list::fact(t.t("Retention (days)", "Retención (días)"), number(terms.retention_days, unlimited)))
             (list::fact(t.t("Engine module", "Módulo Engine"), yes(terms.engine_module, t)))
+        }
         }
     }
 }
@@ -163,12 +170,15 @@ fn used(days: &[UsageDay], t: Lang) -> Markup {
     let sum = |of: fn(&UsageDay) -> i64| count(days.iter().map(of).sum());
     let heads = [t.t("Day (UTC)", "Día (UTC)"), t.t("Credits", "Créditos")];
     html! {
-        (chart::bars(t.t("Credits per day", "Créditos por día"), heads, &[], &credits_by_day(days, t)))
+        section.chart {
+        h2 { (t.t("Usage, last 30 days", "Uso, últimos 30 días")) }
         dl.facts {
             (list::fact(t.t("Credits", "Créditos"), sum(|day| day.credits)))
             (list::fact(t.t("Calls", "Llamadas"), sum(|day| day.calls)))
             (list::fact(t.t("Conversations", "Conversaciones"), sum(|day| day.conversations)))
             (list::fact(t.t("Minutes", "Minutos"), month::minutes(days.iter().map(|day| day.duration_seconds).sum())))
+        }
+        (chart::bars(t.t("Credits per day", "Créditos por día"), heads, &[], &credits_by_day(days, t)))
         }
     }
 }

@@ -27,7 +27,8 @@ pub(super) async fn stored(visitor: &Visitor) -> Result<Markup> {
 fn form_of(visitor: &Visitor, fields: &Fields, refused: Option<&str>) -> Markup {
     let t = visitor.lang();
     html! {
-        h3 { (t.t("Billed to", "Facturar a")) }
+        section {
+        h2 { (t.t("Billed to", "Facturar a")) }
         (form::refusal(refused))
         (form::form(visitor, "/billing/buyer", &html! {
             (Input::text("name", t.t("Company", "Empresa"))
@@ -41,6 +42,7 @@ fn form_of(visitor: &Visitor, fields: &Fields, refused: Option<&str>) -> Markup 
                 .hint(t.t("Invoices downloaded from now on show it.", "Aparece en las facturas que se descarguen desde ahora.")))
             button type="submit" { (t.t("Save", "Guardar")) }
         }))
+        }
     }
 }
 

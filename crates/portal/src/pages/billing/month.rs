@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use maud::{Markup, html};
-use offhook_domain::{Credits, MemberRole};
+use offhook_domain::Credits;
 use offhook_services::MonthSoFar;
 use offhook_services::store::{AgentFilter, Thresholds, UsageShare};
 
@@ -45,7 +45,8 @@ pub(crate) fn alarm(month: &MonthSoFar, t: Lang) -> Markup {
     }
 }
 
-pub(super) async fn draw(visitor: &Visitor, month: &MonthSoFar) -> Result<Markup> {
+/// What the month's credits went to.
+pub(super) async fn shares(visitor: &Visitor) -> Result<Markup> {
     let t = visitor.lang();
     let agents = AgentChoice::of(visitor, AgentFilter::default()).await?;
     let keys = visitor.services().keys().list(visitor.account()).await?;
@@ -65,16 +66,15 @@ pub(super) async fn draw(visitor: &Visitor, month: &MonthSoFar) -> Result<Markup
             |key| format!("{} ({}…)", key.name, key.prefix),
         )
     });
-    let forecast = month.forecast.map_or_else(|| "–".to_owned(), count);
     Ok(html! {
-        div.cards {
-            div.card { span.figure { (count(month.spent)) } (t.t("Credits spent", "Créditos gastados")) }
-            div.card { span.figure { (forecast) } (t.t("Forecast at this pace", "Pronóstico a este ritmo")) }
-        }
-        (table(t.t("By agent", "Por agente"), t.t("Agent", "Agente"), &by_agent, t))
-        (table(t.t("By API key", "Por clave de API"), t.t("Key", "Clave"), &by_key, t))
-        @if visitor.may(MemberRole::Admin) { (alert_form(visitor, &fields_of(month.thresholds), None)) }
+        (table(t.t("By agent, this month", "Por agente, este mes"), t.t("Agent", "Agente"), &by_agent, t))
+        (table(t.t("By API key, this month", "Por clave de API, este mes"), t.t("Key", "Clave"), &by_key, t))
     })
+}
+
+/// The form of the month's alerts.
+pub(super) fn alerts(visitor: &Visitor, month: &MonthSoFar) -> Markup {
+    alert_form(visitor, &fields_of(month.thresholds), None)
 }
 
 /// The totals of each name, the dearest first.
@@ -111,7 +111,8 @@ fn table(title: &str, head: &str, sums: &[Sum], t: Lang) -> Markup {
     let shown = sums.get(..ROWS).unwrap_or(sums);
     let rest: Credits = sums.iter().skip(ROWS).map(|sum| sum.credits).sum();
     html! {
-        h3 { (title) }
+        section.chart {
+        h2 { (title) }
         (Table::of(title, shown)
             .column(head, |sum| &sum.name)
             .number(t.t("Conversations", "Conversaciones"), |sum| count(sum.conversations))
@@ -120,6 +121,7 @@ fn table(title: &str, head: &str, sums: &[Sum], t: Lang) -> Markup {
         @if rest > 0 {
             @let rest = count(rest);
             p.soft { (text!(t, "All others: {rest} credits.", "Los demás: {rest} créditos.")) }
+        }
         }
     }
 }
@@ -192,8 +194,9 @@ fn alert_form(visitor: &Visitor, fields: &Fields, refusal: Option<&str>) -> Mark
         ),
     ];
     html! {
-        h3 { (t.t("Alerts", "Alertas")) }
-        p {
+        section {
+        h2 { (t.t("Alerts", "Alertas")) }
+        p.hint {
             (t.t(
                 "Every member sees a warning on the overview and here. Nothing is stopped, and no email is sent. For a notification, add a webhook endpoint that receives billing.threshold: it gets one event per alert and month.",
                 "Todos los miembros ven un aviso en el resumen y aquí. Nada se detiene y no se envían correos. Para recibir una notificación, agrega un punto de conexión de webhook que reciba billing.threshold: le llega un evento por alerta y mes.",
@@ -203,14 +206,15 @@ fn alert_form(visitor: &Visitor, fields: &Fields, refusal: Option<&str>) -> Mark
         }
         (form::refusal(refusal))
         (form::form(visitor, "/billing/alert", &html! {
-            @for (name, label) in FIELDS.into_iter().zip(labels) {
-                (Input::text(name, label)
-                    .kind("number")
-                    .value(fields.text(name))
-                    .hint(t.t("In credits. Leave empty for none.", "En créditos. Déjalo vacío para no tenerlo.")))
+            div.pairs {
+                @for (name, label) in FIELDS.into_iter().zip(labels) {
+                    (Input::text(name, label).kind("number").value(fields.text(name)))
+                }
             }
+            p.hint { (t.t("In credits. Leave empty for none.", "En créditos. Déjalo vacío para no tenerlo.")) }
             button type="submit" { (t.t("Save", "Guardar")) }
         }))
+        }
     }
 }
 
