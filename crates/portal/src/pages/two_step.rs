@@ -14,6 +14,7 @@ use super::sign_in::{HALF_COOKIE, MAX_KEPT_BYTES, address, enter, forget};
 use crate::lang::Lang;
 use crate::page::Page;
 use crate::parts::form::{self, Input};
+use crate::parts::list;
 use crate::signed_out::{CODE, Kept, code_field, code_page, insecure};
 use crate::trouble::{Answer, Result};
 use crate::visit::layout::Section;
@@ -308,6 +309,7 @@ fn set_up_form(
     let email = visitor.person.member.email.as_str();
     html! {
         (form::refusal(message))
+        (form::form(visitor, "/profile/two-step", &html! {
         ol {
             li { (t.t(
                 "Scan the code with an authenticator app, or type the key into it.",
@@ -318,9 +320,10 @@ fn set_up_form(
                 "Escribe tu contraseña y los seis dígitos que muestra la aplicación.",
             )) }
         }
-        (drawn(&address_of(factor, email), t))
-        p { (t.t("Key: ", "Clave: ")) code { (factor.key) } }
-        (form::form(visitor, "/profile/two-step", &html! {
+        div.key {
+            (drawn(&address_of(factor, email), t))
+            dl.facts { (list::copied(t, "key", t.t("Key", "Clave"), &factor.key)) }
+        }
             input type="hidden" name="secret" value=(factor.secret);
             (password_field(t))
             (code_field(t))

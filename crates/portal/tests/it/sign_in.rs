@@ -140,7 +140,7 @@ fn code(secret: &str, clock: &ManualClock) -> String {
 
 /// Turns two-step verification on; returns the secret and the recovery codes.
 async fn turn_on(world: &World, ana: &Browser) -> (String, Vec<String>) {
-    let page = ana.sees("/profile/two-step", &["<svg", "Key: "]).await;
+    let page = ana.sees("/profile/two-step", &["<svg", "Copy Key"]).await;
     let secret = hidden(&page, "secret");
     let now = code(&secret, &world.clock);
     let path = "/profile/two-step";
