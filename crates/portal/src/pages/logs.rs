@@ -3,21 +3,25 @@
 mod story;
 
 use maud::{Markup, html};
-use offhook_domain::{LogEntryId, MemberRole};
+use offhook_domain::{LogEntryId, MemberRole, Timestamp};
+use offhook_services::MOST_COUNTED;
 use offhook_services::store::{ApiKey, LogEntry, LogFilter, StatusFilter};
 
 use crate::PATH;
 use crate::page::Page;
+use crate::parts::chart::{self, Bar};
 use crate::parts::form::{self, Input};
 use crate::parts::list::{self, Table};
 use crate::parts::period;
 use crate::parts::words::{Tone, badge, when_exactly};
-use crate::trouble::Answer;
+use crate::trouble::{Answer, Result};
 use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// The methods of logged requests.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+const HOUR_MICROS: i64 = 3_600_000_000;
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
@@ -42,6 +46,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
             "Solicitudes hechas con tus claves de API en los últimos 30 días.",
         )) }
         (form::refusal(given))
+        @if visit.query().iter().next().is_none() && !entries.items.is_empty() { (by_hour(&visit).await?) }
         (filters(&visit, &keys))
         @if entries.items.is_empty() { (nothing(&visit)) } @else {
             (Table::of(title, &entries.items)
@@ -58,6 +63,54 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         (list::more(&visit, &entries, |entry| (entry.created_at, entry.id.uuid())))
     };
     Ok(visit.page(Section::Logs, title, &body))
+}
+
+/// The requests of the last 24 hours, with the refused and failed ones in the second color.
+async fn by_hour(visitor: &Visitor) -> Result<Markup> {
+    let t = visitor.lang();
+    let logs = visitor.services().request_logs();
+    let counts = logs.by_hour(visitor.account()).await?;
+    let counted: i64 = counts.iter().map(|count| count.requests).sum();
+    let last = visitor.now().micros() / HOUR_MICROS;
+    let bars = (last - 23..=last).map(|hour| {
+        let of = |class| {
+            let its = counts.iter();
+            let mut its = its.filter(|count| (count.hour, count.status_class) == (hour, class));
+            its.next().map_or(0, |count| count.requests)
+        };
+        let [good, moved, refused, failed] = [2, 3, 4, 5].map(of);
+        let time = visitor
+            .zone()
+            .shown(Timestamp::from_micros(hour * HOUR_MICROS), "%H:%M");
+        let text = format!("{time} – 2xx: {good}, 3xx: {moved}, 4xx: {refused}, 5xx: {failed}");
+        let label = if (last - hour) % 4 == 3 {
+            time.as_str()
+        } else {
+            ""
+        };
+        Bar {
+            part: (refused + failed) as f64,
+            ..Bar::of(label, text, (good + moved + refused + failed) as f64)
+        }
+    });
+    let heads = [t.t("Hour", "Hora"), t.t("Requests", "Solicitudes")];
+    let legend = [
+        t.t("Answered", "Atendidas"),
+        t.t("Errors (4xx, 5xx)", "Errores (4xx, 5xx)"),
+    ];
+    let title = match counted < MOST_COUNTED {
+        true => t.t("Requests, last 24 hours", "Solicitudes, últimas 24 horas"),
+        false => t.t(
+            "Requests, the newest 20,000",
+            "Solicitudes, las 20,000 más recientes",
+        ),
+    };
+    Ok(chart::bars(
+        title,
+        heads,
+        &legend,
+        &bars.collect::<Vec<_>>(),
+    ))
 }
 
 /// The query's filter. Invalid filters are left out and reported.
