@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 use offhook_domain::{AgentId, Json, MemberRole, NumberProvider, PhoneNumberId};
-use offhook_services::store::{AgentFilter, PhoneNumber};
+use offhook_services::store::{AgentFilter, ConversationFilter, PhoneNumber};
 
+use super::conversations;
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::{Lang, text};
@@ -15,7 +16,10 @@ use crate::parts::version;
 use crate::parts::words::when;
 use crate::trouble::{Answer, Result};
 use crate::visit::layout::Section;
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::visit::{Developer, Post, Viewer, Visit, Visitor, first};
+
+/// Calls that a number's page shows.
+const NEWEST: u32 = 5;
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {
@@ -239,7 +243,27 @@ async fn show(visit: Visit<Viewer>) -> Answer {
     let number = numbers.get(visit.account(), visit.id("id")?).await?;
     let agents = AgentChoice::of(&visit, AgentFilter::default()).await?;
     let fields = version::stamped(fields_of(&number));
-    let body = page(&visit, &number, &agents, &fields, None);
+    let filter = ConversationFilter {
+        phone: Some(number.phone_number.clone()),
+        ..ConversationFilter::default()
+    };
+    let calls = visit.services().conversations();
+    let calls = calls
+        .list(visit.caller(), filter, first(NEWEST))
+        .await?
+        .items;
+    let title = visit.t("Newest calls to it", "Llamadas más recientes a este número");
+    let body = html! {
+        @if visit.may(MemberRole::Developer) && let Some(agent) = number.agent_id {
+            div.page-actions { a.button href={ (PATH) "/try/call?agent=" (agent) } {
+                (visit.t("Place a test call", "Hacer una llamada de prueba"))
+            } }
+        }
+        (page(&visit, &number, &agents, &fields, None))
+        h2 { (title) }
+        @if calls.is_empty() { p.soft { (visit.t("None yet.", "Todavía ninguna.")) } }
+        @else { (conversations::table(&calls, &conversations::Tags::new(), visit.lang())) }
+    };
     Ok(visit.page(Section::Numbers, number.phone_number.as_str(), &body))
 }
 
