@@ -8,6 +8,7 @@ mod editor;
 mod form;
 mod json_lines;
 mod languages;
+mod look;
 mod new;
 mod preview;
 pub(super) mod saving;

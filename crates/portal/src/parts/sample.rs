@@ -7,6 +7,15 @@ use crate::lang::Lang;
 
 /// Code with a copy button. `name` is its id on the page.
 pub(crate) fn code(t: Lang, name: &str, label: &str, text: &str) -> Markup {
+    drawn(t, name, label, text, false)
+}
+
+/// The same with its lines broken.
+pub(crate) fn wrapped(t: Lang, name: &str, label: &str, text: &str) -> Markup {
+    drawn(t, name, label, text, true)
+}
+
+fn drawn(t: Lang, name: &str, label: &str, text: &str, is_wrapped: bool) -> Markup {
     let id = format!("sample-{name}");
     html! {
         div.sample {
@@ -14,7 +23,7 @@ pub(crate) fn code(t: Lang, name: &str, label: &str, text: &str) -> Markup {
                 span { (label) }
                 button type="button" data-copy=(id) { (t.t("Copy", "Copiar")) span.unseen { " " (label) } }
             }
-            pre #(id) tabindex="0" aria-label=(label) { (json::colored(text)) }
+            pre.wrapped[is_wrapped] #(id) tabindex="0" aria-label=(label) { (json::colored(text)) }
         }
     }
 }

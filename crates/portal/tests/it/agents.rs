@@ -405,6 +405,9 @@ async fn a_widget_is_set_up_and_its_code_carries_the_agent() {
     );
     ana.sees(&widget, &[&code, "Publish the agent before"])
         .await;
+    let dressed = format!("{widget}?color=%23ffcc00&label=Ask+%22us%22");
+    let looks = "data-color=&quot;#ffcc00&quot; data-label=&quot;Ask &amp;quot;us&amp;quot;&quot; async&gt;";
+    ana.sees(&dressed, &[looks, "fill=\"#ffcc00\""]).await;
     let wrong = [
         ("enabled", "on"),
         ("allowed_origins", "https://a.example/path"),

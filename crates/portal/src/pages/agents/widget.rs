@@ -6,7 +6,9 @@ use offhook_domain::json::Json;
 use offhook_services::AgentView;
 use offhook_services::store::WidgetSettings;
 
+use super::look::Look;
 use super::{engine_agent, refused_tab, tabbed};
+use crate::PATH;
 use crate::fields::Fields;
 use crate::parts::form::{Input, check, form, refusal};
 use crate::parts::list;
@@ -35,8 +37,8 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
             @let fields = version::stamped(fields_of(&settings));
             (settings_form(&visit, &view, &fields, None))
         } @else { (facts(&visit, &settings)) }
-        (code(&visit, &view, settings.enabled))
     };
+    let body = beside_look(&visit, &view, settings.enabled, &body);
     Ok(tabbed(&visit, &view.agent, "widget", &body))
 }
 
@@ -103,21 +105,33 @@ fn facts(visitor: &Visitor, settings: &WidgetSettings) -> Markup {
     }
 }
 
-/// The code for the customer's page.
-fn code(visitor: &Visitor, view: &AgentView, enabled: bool) -> Markup {
+/// The settings beside the choices of how it looks, a drawing of it, and the code for the customer's page.
+fn beside_look(visitor: &Visitor, view: &AgentView, is_on: bool, settings: &Markup) -> Markup {
     let t = visitor.lang();
-    let (base, id) = (visitor.base_url(), view.agent.id);
-    let tag =
-        format!(r#"<script src="{base}/widget/v1/offhook.js" data-agent="{id}" async></script>"#);
+    let (base, id, look) = (visitor.base_url(), view.agent.id, Look(visitor.query()));
+    let looks = look.attributes();
+    let tag = format!(
+        r#"<script src="{base}/widget/v1/offhook.js" data-agent="{id}"{looks} async></script>"#
+    );
     html! {
-        h2 { (t.t("Embed code", "Código para tu página")) }
-        p { (t.t(
-            "Paste this line before the closing body tag on every page of an allowed origin:",
-            "Pega esta línea antes de la etiqueta de cierre de body en cada página de un origen permitido:",
-        )) }
-        (sample::code(t, "embed", "HTML", &tag))
-        @if !enabled {
-            p.hint { (t.t("Nothing appears while the widget is off.", "No aparece nada mientras el widget esté desactivado.")) }
+        div.split {
+            section.panel { h2 { (t.t("Settings", "Ajustes")) } (settings) }
+            section.panel {
+                h2 { (t.t("Appearance", "Apariencia")) }
+                (look.form(visitor, &format!("{PATH}/agents/{id}/widget")))
+                div #look {
+                    (look.drawing(t, view))
+                    h2 { (t.t("Embed code", "Código para tu página")) }
+                    p { (t.t(
+                        "Paste this line before the closing body tag on every page of an allowed origin:",
+                        "Pega esta línea antes de la etiqueta de cierre de body en cada página de un origen permitido:",
+                    )) }
+                    (sample::wrapped(t, "embed", "HTML", &tag))
+                    @if !is_on {
+                        p.hint { (t.t("Nothing appears while the widget is off.", "No aparece nada mientras el widget esté desactivado.")) }
+                    }
+                }
+            }
         }
     }
 }
@@ -127,7 +141,8 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
     let view = engine_agent(&post).await?;
     let (id, t) = (view.agent.id, post.lang());
     let widgets = post.services().widgets();
-    let stored = fields_of(&widgets.get(post.account(), id).await?);
+    let settings = widgets.get(post.account(), id).await?;
+    let (stored, is_on) = (fields_of(&settings), settings.enabled);
     let labels = [ORIGINS, SESSIONS, CREDITS].map(|(name, en, es)| (name, t.t(en, es)));
     let body = body_of(&post.fields);
     let work = widgets.set(post.account(), id, &body);
@@ -147,9 +162,8 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
             post.done("widget.set", id, &path, message).await
         }
         Err(refused) => {
-            let body = html! {
-                (settings_form(&post, &view, &refused.fields, Some(&refused.message)))
-            };
+            let form = settings_form(&post, &view, &refused.fields, Some(&refused.message));
+            let body = beside_look(&post, &view, is_on, &form);
             Ok(refused_tab(&post, &view.agent, "widget", &body))
         }
     }
