@@ -19,6 +19,7 @@ use super::{engine_agent, refused_tab, studio, tabbed};
 use crate::fields::Fields;
 use crate::lang::text;
 use crate::parts::form::{kept, sentence};
+use crate::parts::sample;
 use crate::parts::version::{self, SHOWN_VERSION};
 use crate::trouble::{Answer, Result, field_of};
 use crate::visit::{Developer, Post, Visit, Visitor};
@@ -175,8 +176,14 @@ fn draw_json(
         html! { @if let Some(line) = line { (text!(t, "Line {line}: ", "Línea {line}: ")) } (sentence(message)) }
     });
     let faults: Vec<Markup> = faults.collect();
+    let url = visitor.base_url();
+    let sample = format!(
+        "curl -sS -X PATCH {url}/v1/agents/{id} \\\n  -H \"Authorization: Bearer $OFFHOOK_KEY\" \\\n  \
+         -H \"Content-Type: application/json\" \\\n  \
+         -d '{{\"expected_version\": {base}, \"config\": {{\"llm\": {{\"temperature\": 0.4}}}}}}'"
+    );
     html! {
-        div.editor {
+        div.split.editor {
             (kept(visitor, &format!("/agents/{id}/json"), &html! {
                 (head_of_form(visitor, id, base, refused, &faults))
                 div.field {
@@ -190,6 +197,15 @@ fn draw_json(
                     )) }
                 }
             }))
+            section.panel {
+                h2 { (t.t("From your code", "Desde tu código")) }
+                p { (t.t(
+                    "The API reads and changes the same configuration. A change names only the fields that it sets, and is refused if somebody saved another version meanwhile.",
+                    "La API lee y cambia la misma configuración. Un cambio indica solo los campos que pone, y se rechaza si alguien guardó otra versión mientras tanto.",
+                )) }
+                (sample::wrapped(t, "change", "curl", &sample))
+                p { a href="/docs" { (t.t("API reference", "Referencia de la API")) } }
+            }
         }
     }
 }
