@@ -9,6 +9,7 @@ use offhook_services::Integration;
 use crate::lang::Lang;
 use crate::page::Page;
 use crate::parts::form;
+use crate::parts::list;
 use crate::parts::words::{Tone, badge, when};
 use crate::spanish::written;
 use crate::trouble::Answer;
@@ -45,7 +46,14 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         @if !visit.may(MemberRole::Admin) {
             p.hint { (t.t("Only admins and owners can connect them.", "Solo los administradores y propietarios pueden conectarlas.")) }
         }
-        div.apps { @for integration in near { (card(integration, &visit)) } }
+        @if near.is_empty() {
+            (list::empty(t.t("Nothing to connect yet", "Todavía nada que conectar"), t.t(
+                "The operator of this service has set up no application. Your agents can use any API meanwhile: an HTTP tool sends a request to your URL during a call.",
+                "El operador de este servicio no ha configurado ninguna aplicación. Mientras tanto tus agentes pueden usar cualquier API: una herramienta HTTP envía una solicitud a tu URL durante la llamada.",
+            ), visit.may(MemberRole::Developer).then_some(("/tools/new?kind=http", t.t("Create an HTTP tool", "Crear una herramienta HTTP")))))
+        } @else {
+            div.apps { @for integration in near { (card(integration, &visit)) } }
+        }
         @if !far.is_empty() {
             h2 { (t.t("Not set up on this service", "Sin configurar en este servicio")) }
             p.soft { (t.t(

@@ -13,6 +13,7 @@ use crate::lang::Lang;
 use crate::page::Page;
 use crate::pages::agents::document::pretty;
 use crate::parts::form::danger;
+use crate::parts::icon::Icon;
 use crate::parts::json;
 use crate::parts::list::{self, Table};
 use crate::parts::version;
@@ -42,6 +43,15 @@ const fn kind_name(kind: ToolKind, lang: Lang) -> &'static str {
             "Transferir la llamada (transfer)",
         ),
         ToolKind::Dtmf => lang.t("Send keypad tones (dtmf)", "Enviar tonos (dtmf)"),
+    }
+}
+
+const fn kind_icon(kind: ToolKind) -> Icon {
+    match kind {
+        ToolKind::Http => Icon::REFERENCE,
+        ToolKind::EndCall => Icon::CLOSE,
+        ToolKind::Transfer => Icon::BATCHES,
+        ToolKind::Dtmf => Icon::NUMBERS,
     }
 }
 
@@ -113,6 +123,7 @@ async fn new(visit: Visit<Developer>) -> Answer {
             div.cards {
                 @for kind in ToolKind::ALL.iter().copied() {
                     div.card.choice {
+                        (kind_icon(kind))
                         h2 { a href={ (PATH) "/tools/new?kind=" (kind.as_str()) } { (kind_name(kind, t)) } }
                         p.soft { (kind_use(kind, t)) }
                     }

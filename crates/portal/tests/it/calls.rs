@@ -141,6 +141,8 @@ async fn overview_of_periods(world: &World, viewer: &Browser, agent: &str) {
             &["By agent", "Sofia &lt;i&gt;", "Without a key"],
         )
         .await;
+    let figures = ["Last 30 days", "calls: 1, failed: 0", "Average length"];
+    viewer.sees(&format!("/agents/{agent}"), &figures).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
