@@ -37,7 +37,6 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         integration.is_connectable || integration.status != IntegrationStatus::Available
     };
     let (near, far): (Vec<_>, Vec<_>) = all.iter().partition(|integration| is_near(integration));
-    let visitor_may_make = visit.may(MemberRole::Developer);
     let body = html! {
         p { (t.t(
             "Applications your agents can work with. A connected application adds tools for your agents.",
@@ -57,12 +56,9 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         @if !far.is_empty() {
             h2 { (t.t("Not set up on this service", "Sin configurar en este servicio")) }
             p.soft { (t.t(
-                "The operator of this service registers Offhook with the application once; then every account can connect its own. Until then, a tool of the type HTTP request reaches any system of yours.",
-                "El operador de este servicio registra Offhook en la aplicación una vez; después cada cuenta puede conectar la suya. Mientras tanto, una herramienta de tipo solicitud HTTP llega a cualquier sistema tuyo.",
+                "The operator of this service registers Offhook with the application once; then every account can connect its own.",
+                "El operador de este servicio registra Offhook en la aplicación una vez; después cada cuenta puede conectar la suya.",
             )) }
-            @if visitor_may_make {
-                p { a.button href={ (crate::PATH) "/tools/new" } { (t.t("Create tool", "Crear herramienta")) } }
-            }
             div.apps {
                 @for integration in far {
                     section.card {

@@ -166,7 +166,7 @@ fn actions(visitor: &Visitor, batch: &Batch) -> Markup {
                 (form::button(visitor, &path("resume"), t.t("Resume", "Reanudar"), &[]))
             }
             @if !batch.status.is_over() {
-                (form::danger(visitor, &path("cancel"), t.t("Cancel", "Cancelar"), t.t(
+                (form::danger(visitor, &path("cancel"), t.t("Cancel batch", "Cancelar lote"), t.t(
                     "Cancel this batch? The remaining people are not called.",
                     "¿Cancelar este lote? No se llama a las personas restantes.",
                 )))

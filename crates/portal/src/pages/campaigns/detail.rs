@@ -137,7 +137,7 @@ fn actions(visitor: &Visitor, campaign: &Campaign) -> Markup {
                 _ => {}
             }
             @if campaign.total > 0 { a.button href={ (PATH) (path("add")) } { (t.t("Add recipients", "Agregar destinatarios")) } }
-            (form::danger(visitor, &path("cancel"), t.t("Cancel", "Cancelar"), t.t(
+            (form::danger(visitor, &path("cancel"), t.t("Cancel campaign", "Cancelar campaña"), t.t(
                 "Cancel this campaign? The remaining recipients are not called, and it cannot be resumed.",
                 "¿Cancelar esta campaña? No se llama a los destinatarios restantes y no se puede reanudar.",
             )))

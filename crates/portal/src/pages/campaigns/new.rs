@@ -227,10 +227,13 @@ fn hours(sheet: &Sheet<'_>) -> Markup {
         fieldset {
             legend { (t.t("Hours", "Horario")) }
             (sheet.ticks(&of("days"), t.t("Days", "Días"), &days))
-            (sheet.time(&of("start"), says(t.t("From", "Desde"), "")))
-            (sheet.time(&of("end"), says(t.t("To", "Hasta"), t.t(
-                "In each recipient's own time zone; if earlier than the start, the hours cross midnight. Clear all of them to follow only your account's dialing rules, which always apply too.",
-                "En la zona horaria de cada destinatario; si es antes del inicio, el horario cruza la medianoche. Vacía todo para seguir solo las reglas de llamada de tu cuenta, que siempre se aplican también."))))
+            div.pairs {
+                (sheet.time(&of("start"), says(t.t("From", "Desde"), "")))
+                (sheet.time(&of("end"), says(t.t("To", "Hasta"), "")))
+            }
+            p.hint { (t.t(
+                "In each recipient's own time zone; if the end is earlier than the start, the hours cross midnight. Clear all of them to follow only your account's calling rules, which always apply too.",
+                "En la zona horaria de cada destinatario; si el fin es antes del inicio, el horario cruza la medianoche. Vacía todo para seguir solo las reglas de llamada de tu cuenta, que siempre se aplican también.")) }
         }
     }
 }
@@ -270,7 +273,9 @@ fn retries(sheet: &Sheet<'_>) -> Markup {
             legend { (t.t("Retries", "Reintentos")) }
             (sheet.slider("settings.retries.most_attempts", span([1.0, 10.0], 1.0, 3.0, ""), says(t.t("Calls to one recipient", "Llamadas a un destinatario"), t.t(
                 "At most, with the first one: 1 to 10.", "Como máximo, contando la primera: de 1 a 10."))))
-            @for (path, label) in repeated(t) { (sheet.choice(path, says(label, ""), &borrowed(&options))) }
+            div.pairs {
+                @for (path, label) in repeated(t) { (sheet.choice(path, says(label, ""), &borrowed(&options))) }
+            }
             p.hint { (t.t(
                 "The hours open next as set above; without hours, that is a day later.",
                 "El horario se abre según lo de arriba; sin horario, eso es un día después.",
