@@ -141,7 +141,7 @@ fn plan(visitor: &Visitor, renews_at: Option<Timestamp>) -> Markup {
 }
 
 /// A plan's name, capitalized.
-fn plan_name(name: &str) -> String {
+pub(super) fn plan_name(name: &str) -> String {
     let mut letters = name.chars();
     letters.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(letters).collect()
@@ -178,7 +178,7 @@ fn used(days: &[UsageDay], t: Lang) -> Markup {
             (list::fact(t.t("Conversations", "Conversaciones"), sum(|day| day.conversations)))
             (list::fact(t.t("Minutes", "Minutos"), month::minutes(days.iter().map(|day| day.duration_seconds).sum())))
         }
-        (chart::bars(t.t("Credits per day", "Créditos por día"), heads, &[], &credits_by_day(days, t)))
+        (chart::bars(t, t.t("Credits per day", "Créditos por día"), heads, &[], &credits_by_day(days, t)))
         }
     }
 }
@@ -274,7 +274,7 @@ fn invoice_table(invoices: &[Invoice], t: Lang) -> Markup {
     html! {
         (Table::of(t.t("Invoices", "Facturas"), invoices)
             .column(t.t("Number", "Número"), |invoice| &invoice.number)
-            .column(t.t("Month", "Mes"), month_name)
+            .column(t.t("Month", "Mes"), |invoice| month_name(invoice, t))
             .column(t.t("Status", "Estado"), |invoice| state(invoice.status, t))
             .number(t.t("Amount", "Importe"), |invoice| format!("USD {}", dollars(invoice.amount_cents)))
             .column(t.t("Issued", "Emitida"), |invoice| when_if(invoice.issued_at))
@@ -294,11 +294,32 @@ fn state(status: InvoiceStatus, t: Lang) -> Markup {
     badge(tone, state)
 }
 
-/// The month of an invoice: `2026-11`.
-fn month_name(invoice: &Invoice) -> String {
-    let mut month = Timestamp::of_utc_month(invoice.month).utc_date();
-    month.truncate(7);
-    month
+const MONTHS: [(&str, &str); 12] = [
+    ("January", "enero"),
+    ("February", "febrero"),
+    ("March", "marzo"),
+    ("April", "abril"),
+    ("May", "mayo"),
+    ("June", "junio"),
+    ("July", "julio"),
+    ("August", "agosto"),
+    ("September", "septiembre"),
+    ("October", "octubre"),
+    ("November", "noviembre"),
+    ("December", "diciembre"),
+];
+
+/// The month of an invoice: `November 2026`.
+fn month_name(invoice: &Invoice, t: Lang) -> String {
+    let date = Timestamp::of_utc_month(invoice.month).utc_date();
+    let mut parts = date.split('-');
+    let year = parts.next().unwrap_or_default();
+    let month = parts.next().and_then(|month| month.parse::<usize>().ok());
+    let month = month.and_then(|month| MONTHS.get(month - 1));
+    month.map_or_else(
+        || date.clone(),
+        |(en, es)| text!(t, "{en} {year}", "{es} de {year}"),
+    )
 }
 
 /// Cents as dollars.

@@ -46,7 +46,12 @@ async fn list(visit: Visit<Viewer>) -> Answer {
             "Solicitudes hechas con tus claves de API en los últimos 30 días.",
         )) }
         (form::refusal(given))
-        @if visit.query().iter().next().is_none() && !entries.items.is_empty() { (by_hour(&visit).await?) }
+        @if visit.query().iter().all(|(_, value)| value.is_empty()) && !entries.items.is_empty() { (by_hour(&visit).await?) }
+        div.views {
+            @for (status, query, name) in [("", "", t.t("All", "Todas")), ("2xx", "?status=2xx", "2xx"), ("4xx", "?status=4xx", "4xx"), ("5xx", "?status=5xx", "5xx")] {
+                a.button href={ (PATH) "/logs" (query) } aria-current=[(visit.query().text("status") == status).then_some("true")] { (name) }
+            }
+        }
         (filters(&visit, &keys))
         @if entries.items.is_empty() { (nothing(&visit)) } @else {
             (Table::of(title, &entries.items)
@@ -58,7 +63,12 @@ async fn list(visit: Visit<Viewer>) -> Answer {
                 })
                 .column(t.t("Status", "Estado"), answer)
                 .number(t.t("Duration", "Duración"), |entry| format!("{} ms", entry.duration_ms))
-                .column(t.t("Key", "Clave"), |entry| html! { code { (entry.key_prefix) } }))
+                .column(t.t("Key", "Clave"), |entry| html! {
+                    @match keys.iter().find(|key| key.id == entry.key_id) {
+                        Some(key) => (key.name),
+                        None => code { (entry.key_prefix) },
+                    }
+                }))
         }
         (list::more(&visit, &entries, |entry| (entry.created_at, entry.id.uuid())))
     };
@@ -106,6 +116,7 @@ async fn by_hour(visitor: &Visitor) -> Result<Markup> {
         ),
     };
     Ok(chart::bars(
+        t,
         title,
         heads,
         &legend,

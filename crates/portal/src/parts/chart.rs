@@ -3,6 +3,8 @@
 
 use maud::{Markup, html};
 
+use crate::lang::Lang;
+
 /// One bar: its label, its value, and the part in the accent color (`failed` of `calls`).
 pub(crate) struct Bar {
     /// Below it; empty where a label would not fit.
@@ -32,7 +34,13 @@ const HEIGHT: f64 = 100.0;
 const STEP: f64 = 10.0;
 
 /// Bars side by side, all of one unit. `legend` names the colors, where there are two.
-pub(crate) fn bars(title: &str, heads: [&str; 2], legend: &[&str], bars: &[Bar]) -> Markup {
+pub(crate) fn bars(
+    t: Lang,
+    title: &str,
+    heads: [&str; 2],
+    legend: &[&str],
+    bars: &[Bar],
+) -> Markup {
     let most = bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
     let top = round_up(most);
     let width = STEP * bars.len().max(1) as f64;
@@ -71,7 +79,7 @@ pub(crate) fn bars(title: &str, heads: [&str; 2], legend: &[&str], bars: &[Bar])
                 div.labels aria-hidden="true" { @for bar in bars { span { (bar.label) } } }
             }
             details {
-                summary { (heads[0]) " / " (heads[1]) }
+                summary { (t.t("Show as table", "Ver como tabla")) span.unseen { " " (title) } }
                 table {
                     thead { tr { th scope="col" { (heads[0]) } th scope="col" { (heads[1]) } } }
                     tbody { @for bar in bars { tr { td { (bar.text) } td { (short(bar.value)) } } } }
@@ -119,6 +127,7 @@ mod tests {
             ..Bar::of("14:00", "14:00 – calls: 4".to_owned(), 4.0)
         };
         let html = bars(
+            Lang::En,
             "Calls",
             ["Hour", "Calls"],
             &["Completed", "Failed"],

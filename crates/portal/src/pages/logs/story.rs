@@ -14,6 +14,7 @@ use crate::pages::conversations::wording;
 use crate::pages::webhooks::delivery_tone;
 use crate::parts::json;
 use crate::parts::list::{self, Table};
+use crate::parts::sample;
 use crate::parts::words::{badge, when, when_exactly, when_if};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::Section;
@@ -31,7 +32,6 @@ struct Line {
 
 /// `GET /portal/logs/{id}`: the id is the request's.
 pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
-    let t = visit.lang();
     let id: RequestId = visit.id("id")?;
     let filter = LogFilter {
         request: Some(id),
@@ -55,10 +55,13 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
         });
     }
     let body = html! {
-        @for (place, line) in lines.iter().enumerate() { (story(place, line, &keys, t)) }
+        @for (place, line) in lines.iter().enumerate() { (story(&visit, place, line, &keys)) }
     };
-    let title = t.t("Request", "Solicitud");
-    Ok(visit.page(Section::Logs, title, &body))
+    let mut titles = lines.iter();
+    let title = titles
+        .next()
+        .map(|Line { entry, .. }| format!("{} {}", entry.method, entry.path));
+    Ok(visit.page(Section::Logs, &title.unwrap_or_default(), &body))
 }
 
 /// The conversation that the request placed or was about, and its webhook deliveries.
@@ -83,12 +86,13 @@ async fn conversation_of(
     Ok(Some((view, sent)))
 }
 
-fn story(place: usize, line: &Line, keys: &[ApiKey], t: Lang) -> Markup {
+fn story(visitor: &Visitor, place: usize, line: &Line, keys: &[ApiKey]) -> Markup {
+    let t = visitor.lang();
     let entry = &line.entry;
     let key = keys.iter().find(|key| key.id == entry.key_id);
     let why = entry.error.as_deref().and_then(|code| reason(code, t));
     html! {
-        h2 { code { (entry.method) " " (entry.path) } }
+        @if place > 0 { h2 { code { (entry.method) " " (entry.path) } } }
         dl.facts {
             (list::fact(t.t("Status", "Estado"), answer(entry)))
             (list::fact(t.t("When", "Cuándo"), when_exactly(entry.created_at)))
@@ -112,6 +116,16 @@ fn story(place: usize, line: &Line, keys: &[ApiKey], t: Lang) -> Markup {
             (conversation(view, t))
             (deliveries(sent, t))
         } @else { (thing(entry, t)) }
+        @let call = format!(
+            "curl -sS -X {} {}{} \\\n  -H \"Authorization: Bearer $OFFHOOK_KEY\"",
+            entry.method, visitor.base_url(), entry.path
+        );
+        h3 { (t.t("Repeat it", "Repetirla")) }
+        p.soft { (t.t(
+            "Bodies and query strings of requests are not kept: add yours.",
+            "No se conservan los cuerpos ni los parámetros de las solicitudes: agrega los tuyos.",
+        )) }
+        (sample::code(t, &format!("curl-{place}"), "curl", &call))
     }
 }
 

@@ -164,7 +164,7 @@ impl Figures {
         });
         let heads = [time_head(range, t), t.t("Calls", "Llamadas")];
         let legend = [t.t("Completed", "Completadas"), t.t("Failed", "Fallidas")];
-        chart::bars(t.t("Calls", "Llamadas"), heads, &legend, &bars)
+        chart::bars(t, t.t("Calls", "Llamadas"), heads, &legend, &bars)
     }
 
     fn success(&self, t: Lang, range: &Range) -> Markup {
@@ -177,7 +177,7 @@ impl Figures {
             Bar::of(label, text, share.unwrap_or(0.0))
         });
         let heads = [time_head(range, t), "%"];
-        chart::bars(t.t("Success, %", "Éxito, %"), heads, &[], &bars)
+        chart::bars(t, t.t("Success, %", "Éxito, %"), heads, &[], &bars)
     }
 
     fn cost(&self, t: Lang, range: &Range) -> Markup {
@@ -192,6 +192,7 @@ impl Figures {
         });
         let heads = [time_head(range, t), t.t("Credits", "Créditos")];
         chart::bars(
+            t,
             t.t("Cost in credits", "Costo en créditos"),
             heads,
             &[],
@@ -329,11 +330,11 @@ fn calls_by_wait(measured: &[CallLatency], t: Lang) -> Markup {
     });
     let bars: Vec<Bar> = bars.collect();
     let title = t.t(
-        "Calls by median response latency (from … ms)",
+        "Calls by their median response latency, in ms",
         "Llamadas por latencia de respuesta mediana (desde … ms)",
     );
     let heads = [t.t("Latency", "Latencia"), t.t("Calls", "Llamadas")];
-    chart::bars(title, heads, &[], &bars)
+    chart::bars(t, title, heads, &[], &bars)
 }
 
 #[cfg(test)]
