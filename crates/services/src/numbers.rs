@@ -156,6 +156,11 @@ impl Numbers {
         lists.ok_or(UseCaseError::Conflict(Refusal::NumbersByOperator))
     }
 
+    /// The carrier whose numbers an account can import; `None` where the operator gives out numbers.
+    pub fn carrier(&self) -> Option<CredentialProvider> {
+        self.network.lists_numbers().map(|(provider, _)| provider)
+    }
+
     /// Imports the numbers that the account's own carrier credential lists, and routes their calls to this service. A
     /// partly failed import can be retried.
     pub async fn import(&self, account: AccountId) -> Result<Imported> {

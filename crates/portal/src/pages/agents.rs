@@ -35,7 +35,7 @@ use crate::parts::form::Input;
 use crate::parts::list::{self, Table};
 use crate::parts::words::{self, Tone, agent_status, badge, when, when_if};
 use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::{self, Frame, Section};
+use crate::visit::layout::{self, Section};
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// The longest search text.
@@ -140,27 +140,17 @@ fn framed(
         ("widget", t.t("Widget", "Widget"), MemberRole::Viewer),
         ("analysis", t.t("Analysis", "Análisis"), MemberRole::Viewer),
     ];
-    let tab = all.iter().find(|(page, ..)| *page == current);
-    let frame = Frame {
-        tab: tab
-            .map(|(_, name, _)| *name)
-            .filter(|_| !current.is_empty()),
-        ..visitor.frame(Section::Agents)
+    let path = |page: &str| match page {
+        "" => format!("/agents/{}", agent.id),
+        page => format!("/agents/{}/{page}", agent.id),
     };
-    let shown = all.into_iter().filter(|(_, _, role)| visitor.may(*role));
-    let body = html! {
-        @if agent.runtime == Runtime::Engine {
-            nav.tabs aria-label=(t.t("Agent pages", "Páginas del agente")) {
-                @for (page, name, _) in shown {
-                    @let slash = if page.is_empty() { "" } else { "/" };
-                    a href={ (PATH) "/agents/" (agent.id) (slash) (page) }
-                        aria-current=[(page == current).then_some("page")] { (name) }
-                }
-            }
-        }
-        (body)
-    };
-    layout::page(&frame, status, &agent.name, &body)
+    let has_tabs = agent.runtime == Runtime::Engine;
+    let shown = all
+        .into_iter()
+        .filter(|(_, _, role)| has_tabs && visitor.may(*role));
+    let tabs: Vec<_> = shown.map(|(page, name, _)| (path(page), name)).collect();
+    let title = (Section::Agents, agent.name.as_str());
+    layout::tabbed(visitor, title, &tabs, &path(current), (status, body))
 }
 
 /// `GET /portal/agents`
@@ -195,6 +185,10 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         @if may_make {
             div.page-actions { a.button.primary href={ (PATH) "/agents/new" } { (t.t("Create agent", "Crear agente")) } }
         }
+        p { (t.t(
+            "Each agent answers and places calls and chats with its own instructions, model and voice.",
+            "Cada agente contesta y hace llamadas y chats con sus propias instrucciones, modelo y voz.",
+        )) }
         @if !is_empty || is_filtered || !is_first {
             (filters(&visit))
         }

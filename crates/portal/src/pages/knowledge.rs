@@ -5,7 +5,9 @@ mod document;
 mod folders;
 mod search;
 
-use maud::{Markup, html};
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use maud::{Markup, Render as _, html};
 use offhook_domain::{DocumentFault, DocumentId, DocumentSource, DocumentStatus, MemberRole};
 use offhook_http::Code;
 use offhook_services::store::{Document, DocumentFilter, Folder};
@@ -18,7 +20,7 @@ use crate::parts::list::{self, Table};
 use crate::parts::words::{Tone, badge, when};
 use crate::spanish::written;
 use crate::trouble::{Answer, Result};
-use crate::visit::layout::Section;
+use crate::visit::layout::{self, Section};
 use crate::visit::{Viewer, Visit, Visitor};
 
 /// The largest file.
@@ -105,17 +107,57 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let is_unread = documents.items.iter().any(is_unread);
     let body = html! {
         (actions(&visit))
+        p { (t.t(
+            "Agents look things up here while they talk. Give an agent documents or whole folders in its editor.",
+            "Los agentes consultan esto mientras hablan. Da a un agente documentos o carpetas enteras en su editor.",
+        )) }
         (filters(&visit, &folders))
         // The whole list is polled while a document is processing.
         div #documents hx-get=[is_unread.then(|| visit.request().uri().to_string())]
             hx-trigger=[is_unread.then_some("every 2s")] hx-select="#documents" hx-swap="outerHTML" {
             @if documents.items.is_empty() { (nothing(&visit, is_filtered)) } @else {
-                (table(&documents.items, Some(&folders), t))
+                (table(&documents.items, &folders, t))
             }
             (list::more(&visit, &documents, |row| (row.created_at, row.id.uuid())))
         }
     };
-    Ok(visit.page(Section::Knowledge, title, &body))
+    Ok(tab(&visit, "/knowledge", StatusCode::OK, &body))
+}
+
+/// A page of several of the section, of this path.
+fn tab(visitor: &Visitor, path: &str, status: StatusCode, body: &Markup) -> HttpResponse {
+    let t = visitor.lang();
+    let tabs = [
+        ("/knowledge".to_owned(), t.t("Documents", "Documentos")),
+        ("/knowledge/folders".to_owned(), t.t("Folders", "Carpetas")),
+        (
+            "/knowledge/search".to_owned(),
+            t.t("Try a search", "Probar una búsqueda"),
+        ),
+    ];
+    let title = (Section::Knowledge, Section::Knowledge.name(t));
+    layout::tabbed(visitor, title, &tabs, path, (status, body))
+}
+
+/// A table of documents.
+fn table(documents: &[Document], folders: &[Folder], t: Lang) -> Markup {
+    let folder_of = |document: &Document| {
+        let mut all = folders.iter();
+        all.find(|folder| Some(folder.id) == document.folder_id)
+    };
+    Table::of(t.t("Documents", "Documentos"), documents)
+        .column(t.t("Name", "Nombre"), |row| html! {
+            a id={ "document-" (row.id) } href={ (PATH) "/knowledge/documents/" (row.id) } { (row.name) }
+        })
+        .column(t.t("Folder", "Carpeta"), |row| html! { @match folder_of(row) {
+            Some(folder) => { (folder.name) }
+            None => { span.none { "–" } }
+        } })
+        .column(t.t("Type", "Tipo"), |row| source_name(row.source, t))
+        .number(t.t("Size", "Tamaño"), |row| size(row.size_bytes))
+        .column(t.t("Status", "Estado"), |row| state(row, t))
+        .column(t.t("Added", "Agregado"), |row| when(row.created_at))
+        .render()
 }
 
 /// Documents; with their folders, unless all are of one.
@@ -160,8 +202,6 @@ fn actions(visitor: &Visitor) -> Markup {
                 a.button href={ (PATH) "/knowledge/text" } { (t.t("Paste text", "Pegar texto")) }
                 a.button href={ (PATH) "/knowledge/address" } { (t.t("Add from URL", "Agregar desde URL")) }
             }
-            a.button href={ (PATH) "/knowledge/folders" } { (t.t("Folders", "Carpetas")) }
-            a.button href={ (PATH) "/knowledge/search" } { (t.t("Try a search", "Probar una búsqueda")) }
         }
     }
 }

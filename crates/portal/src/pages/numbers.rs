@@ -5,6 +5,7 @@ use offhook_domain::{AgentId, Json, MemberRole, NumberProvider, PhoneNumberId};
 use offhook_services::store::{AgentFilter, ConversationFilter, PhoneNumber};
 
 use super::conversations;
+use super::settings::credentials;
 use crate::PATH;
 use crate::fields::Fields;
 use crate::lang::{Lang, text};
@@ -13,7 +14,7 @@ use crate::parts::agent_choice::AgentChoice;
 use crate::parts::form::{self, Input};
 use crate::parts::list::{self, Table};
 use crate::parts::version;
-use crate::parts::words::when;
+use crate::parts::words::{Tone, badge, when};
 use crate::trouble::{Answer, Result};
 use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor, first};
@@ -46,6 +47,10 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let everyone = Some(t.t("All", "Todos"));
     let body = html! {
         (actions(&visit))
+        p { (t.t(
+            "Calls to a number are answered by its agent. Campaigns and calls of that agent come from it.",
+            "Las llamadas a un número las contesta su agente. Las campañas y llamadas de ese agente salen de él.",
+        )) }
         form.filters method="get" action={ (PATH) "/phone-numbers" } {
             (agents.field(&visit, "agent", t.t("Agent", "Agente"), visit.query().text("agent"), everyone))
             button type="submit" { (t.t("Filter", "Filtrar")) }
@@ -56,7 +61,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
                 .column(t.t("Label", "Etiqueta"), |number| &number.label)
                 .column(t.t("Agent", "Agente"), |number| html! { @match number.agent_id {
                     Some(id) => { (agents.link(id)) }
-                    None => { span.none { (t.t("Not assigned", "Sin asignar")) } }
+                    None => { (badge(Tone::Busy, t.t("Not answered", "Nadie contesta"))) }
                 } })
                 .column(t.t("Provider", "Proveedor"), |number| provider_name(number.provider, t))
                 .column(t.t("Added", "Agregado"), |number| when(number.created_at)))
@@ -188,7 +193,7 @@ fn label<'a>(visitor: &Visitor, value: &'a str) -> Input<'a> {
 
 /// `GET /portal/phone-numbers/import`
 async fn import_form(visit: Visit<Developer>) -> Answer {
-    let body = import_page(&visit, None);
+    let body = import_page(&visit, None).await?;
     Ok(visit.page(Section::Numbers, import_title(&visit), &body))
 }
 
@@ -207,7 +212,7 @@ async fn import(post: Post<Developer>) -> Answer {
         }
         Err(error) => {
             let message = post.message_of(error, &[])?;
-            let body = import_page(&post, Some(&message));
+            let body = import_page(&post, Some(&message)).await?;
             Ok(post.refused(Section::Numbers, import_title(&post), &body))
         }
     }
@@ -217,14 +222,28 @@ fn import_title(visitor: &Visitor) -> &'static str {
     visitor.t("Import from carrier", "Importar del operador")
 }
 
-fn import_page(visitor: &Visitor, message: Option<&str>) -> Markup {
+async fn import_page(visitor: &Visitor, message: Option<&str>) -> Result<Markup> {
     let t = visitor.lang();
     let label = t.t("Import all numbers", "Importar todos los números");
-    html! {
+    let carrier = visitor.services().numbers().carrier();
+    let stored = credentials::list_of(visitor).await?;
+    let stored = stored
+        .iter()
+        .find(|stored| Some(stored.provider) == carrier);
+    Ok(html! {
         (form::refusal(message))
-        @if visitor.services().numbers().are_taken_by_accounts() {
+        @if let Some(carrier) = carrier {
+            @let (name, _) = credentials::provider_told(carrier, t);
             section {
-                h2 { (t.t("All numbers", "Todos los números")) }
+                h2 { (name) }
+                p {
+                    (t.t("Credential: ", "Credencial: "))
+                    @match stored {
+                        Some(stored) => { (badge(Tone::Good, t.t("Stored", "Guardada"))) " " code { "…" (stored.last_characters.as_deref().unwrap_or_default()) } },
+                        None => { (badge(Tone::Busy, t.t("Missing", "Falta"))) " "
+                            a href={ (PATH) "/settings/credentials" } { (t.t("Add it first", "Agrégala primero")) } },
+                    }
+                }
                 p { (t.t(
                     "Every number of your account at the carrier is added, without an agent. Numbers that are here stay as they are; none are removed.",
                     "Se agregan todos los números de tu cuenta con el operador telefónico, sin agente. Los que ya están quedan como están; no se quita ninguno.",
@@ -234,7 +253,7 @@ fn import_page(visitor: &Visitor, message: Option<&str>) -> Markup {
                 (form::form(visitor, "/phone-numbers/import", &html! { button.primary type="submit" { (label) } }))
             }
         } @else { p.warning { (by_operator(t)) } }
-    }
+    })
 }
 
 /// `GET /portal/phone-numbers/{id}`

@@ -1,22 +1,25 @@
 //! Settings: the account and its plan, provider credentials, the audit log, this deployment.
 
 mod audit;
-mod credentials;
+pub(super) mod credentials;
 mod error_bodies;
 mod single_sign_on;
 mod time_zone;
 
 use std::fmt::Display;
 
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
 use maud::{Markup, html};
 use offhook_domain::{Changes, Json, MemberRole, PlanTerms};
 use offhook_services::store::AccountSettings;
 
 use crate::lang::{Lang, text};
 use crate::page::Page;
+use crate::pages::billing::plan_name;
 use crate::parts::{list, words};
 use crate::trouble::Answer;
-use crate::visit::layout::Section;
+use crate::visit::layout::{self, Section};
 use crate::visit::{Admin, Post, Viewer, Visit, Visitor};
 
 const SECTION: Section = Section::Settings;
@@ -42,14 +45,6 @@ pub(super) fn routes() -> Vec<Page> {
 async fn account(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
     let body = html! {
-        div.page-actions {
-            a.button href={ (crate::PATH) "/settings/credentials" } { (t.t("Provider credentials", "Credenciales de proveedores")) }
-            @if visit.person.member.role.may(MemberRole::Admin) {
-                a.button href={ (crate::PATH) "/settings/single-sign-on" } { (t.t("Single sign-on", "Inicio de sesión único")) }
-            }
-            a.button href={ (crate::PATH) "/settings/audit" } { (t.t("Audit log", "Bitácora de cambios")) }
-        }
-        h2 { (t.t("Account", "Cuenta")) }
         (facts(&visit))
         @if visit.may(MemberRole::Admin) {
             section {
@@ -72,7 +67,37 @@ async fn account(visit: Visit<Viewer>) -> Answer {
         h2 { (t.t("This deployment", "Este despliegue")) }
         (deployment(&visit))
     };
-    Ok(visit.page(SECTION, SECTION.name(t), &body))
+    Ok(tab(&visit, "/settings", StatusCode::OK, &body))
+}
+
+/// A page of the settings, of this path.
+fn tab(visitor: &Visitor, path: &str, status: StatusCode, body: &Markup) -> HttpResponse {
+    let t = visitor.lang();
+    let mut tabs = vec![
+        ("/settings".to_owned(), t.t("Account", "Cuenta")),
+        (
+            "/settings/credentials".to_owned(),
+            t.t("Provider credentials", "Credenciales de proveedores"),
+        ),
+        (
+            "/settings/single-sign-on".to_owned(),
+            t.t("Single sign-on", "Inicio de sesión único"),
+        ),
+        (
+            "/settings/audit".to_owned(),
+            t.t("Audit log", "Bitácora de cambios"),
+        ),
+    ];
+    if !visitor.may(MemberRole::Admin) {
+        tabs.remove(2);
+    }
+    layout::tabbed(
+        visitor,
+        (SECTION, SECTION.name(t)),
+        &tabs,
+        path,
+        (status, body),
+    )
 }
 
 fn facts(visitor: &Visitor) -> Markup {
@@ -81,7 +106,7 @@ fn facts(visitor: &Visitor) -> Markup {
     html! {
         dl.facts {
             (list::fact(t.t("Name", "Nombre"), &account.name))
-            (list::fact(t.t("Plan", "Plan"), account.plan.as_str()))
+            (list::fact(t.t("Plan", "Plan"), html! { a href={ (crate::PATH) "/billing" } { (plan_name(account.plan.as_str())) } }))
             (list::copied(t, "id", t.t("Account ID", "ID de la cuenta"), account.id))
             (list::fact(t.t("Time zone", "Zona horaria"), visitor.zone().name()))
             (list::fact(t.t("Created", "Creada"), words::when(account.created_at)))

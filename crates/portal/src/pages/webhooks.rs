@@ -7,6 +7,8 @@ mod endpoint;
 mod events;
 mod wording;
 
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
 use maud::{Markup, html};
 use offhook_domain::{EndpointId, EventType, EventTypes, Json, MemberRole};
 use offhook_services::Registered;
@@ -18,7 +20,7 @@ use crate::page::Page;
 use crate::parts::list::{self, Table};
 use crate::parts::{form, secret, words};
 use crate::trouble::Answer;
-use crate::visit::layout::Section;
+use crate::visit::layout::{self, Section};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 pub(super) use wording::delivery_tone;
@@ -62,15 +64,39 @@ async fn shelf(visit: Visit<Viewer>) -> Answer {
         (list::more(&visit, &endpoints, |view| (view.endpoint.created_at, view.endpoint.id.uuid())))
         @if visit.may(MemberRole::Developer) { (registration(&visit, &with_events(Fields::default(), None), None)) }
     };
-    Ok(visit.page(SECTION, title(&visit), &body))
+    Ok(tab(&visit, "/webhooks", StatusCode::OK, &body))
+}
+
+/// A page of several of the section, of this path.
+fn tab(visitor: &Visitor, path: &str, status: StatusCode, body: &Markup) -> HttpResponse {
+    let t = visitor.lang();
+    let tabs = [
+        (
+            "/webhooks".to_owned(),
+            t.t("Endpoints", "Puntos de conexión"),
+        ),
+        (
+            "/webhooks/deliveries".to_owned(),
+            t.t("Deliveries", "Entregas"),
+        ),
+        (
+            "/webhooks/events".to_owned(),
+            t.t("Event types", "Tipos de evento"),
+        ),
+    ];
+    layout::tabbed(
+        visitor,
+        (SECTION, title(visitor)),
+        &tabs,
+        path,
+        (status, body),
+    )
 }
 
 fn introduction(visitor: &Visitor) -> Markup {
     let t = visitor.lang();
     html! {
         div.page-actions {
-            a.button href={ (crate::PATH) "/webhooks/deliveries" } { (t.t("Deliveries", "Entregas")) }
-            a.button href={ (crate::PATH) "/webhooks/events" } { (t.t("Event types", "Tipos de evento")) }
             a.button href={ (crate::PATH) "/quick-start/webhooks" } { (t.t("Verify signatures", "Verificar firmas")) }
         }
         p { (t.t(
@@ -227,7 +253,12 @@ async fn register(post: Post<Developer>) -> Answer {
                 h2 { (post.t("Endpoints", "Puntos de conexión")) }
                 (endpoints_table(&post, &endpoints.items, &health))
             };
-            Ok(post.refused(SECTION, title(&post), &body))
+            Ok(tab(
+                &post,
+                "/webhooks",
+                StatusCode::UNPROCESSABLE_ENTITY,
+                &body,
+            ))
         }
     }
 }
@@ -263,7 +294,7 @@ fn secret_once(visitor: &Visitor, endpoint: &Endpoint, secret: Option<&str>) -> 
         )))
         div.bar-of-actions {
             a.button.primary href={ (crate::PATH) "/webhooks/" (endpoint.id) } {
-                (t.t("I've saved it", "Ya lo guardé"))
+                (secret::done(t, secret, t.t("Back to the endpoint", "Volver al punto de conexión")))
             }
             a.button href={ (crate::PATH) "/quick-start/webhooks" } { (t.t("Verify signatures", "Verificar firmas")) }
         }

@@ -21,6 +21,14 @@ impl Visitor {
     }
 }
 
+/// What the link back says.
+pub(crate) const fn done<'a>(t: Lang, secret: Option<&str>, back: &'a str) -> &'a str {
+    match secret {
+        Some(_) => t.t("I've saved it", "Ya lo guardé"),
+        None => back,
+    }
+}
+
 /// The secret with a button that copies it, or why it is not here; `lost` says what to do without it.
 pub(crate) fn once(t: Lang, id: &str, secret: Option<&str>, lost: &str) -> Markup {
     html! {

@@ -236,6 +236,34 @@ pub(crate) fn page(
     answer
 }
 
+/// A page of several that share a title: each has its tab, of its path and name. `current` is a path.
+pub(crate) fn tabbed(
+    visitor: &Visitor,
+    (section, title): (Section, &str),
+    tabs: &[(String, &str)],
+    current: &str,
+    (status, body): (StatusCode, &Markup),
+) -> HttpResponse {
+    let mut others = tabs.iter().skip(1);
+    let frame = Frame {
+        tab: others
+            .find(|(path, _)| path == current)
+            .map(|(_, name)| *name),
+        ..visitor.frame(section)
+    };
+    let body = html! {
+        @if !tabs.is_empty() {
+            nav.tabs aria-label=(title) {
+                @for (path, name) in tabs {
+                    a href={ (crate::PATH) (path) } aria-current=[(path == current).then_some("page")] { (name) }
+                }
+            }
+        }
+        (body)
+    };
+    page(&frame, status, title, &body)
+}
+
 /// A part of a page, for htmx.
 pub(crate) fn part(body: &Markup) -> HttpResponse {
     respond(StatusCode::OK, body.clone())

@@ -7,12 +7,13 @@ use offhook_services::{AgentView, AnalysisSchemaView};
 
 use super::document::{parse, pretty, unix_lines};
 use super::{engine_agent, refused_tab, tabbed};
+use crate::PATH;
 use crate::fields::Fields;
 use crate::parts::form::{danger, kept, refusal};
 use crate::parts::json;
 use crate::parts::sample;
 use crate::parts::version;
-use crate::parts::words::when;
+use crate::parts::words::{Tone, badge, when};
 use crate::trouble::{Answer, Result};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
@@ -44,7 +45,10 @@ fn fields_of(schema: &AnalysisSchemaView) -> Fields {
 pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let view = engine_agent(&visit).await?;
     let schema = current(&visit, &view).await?;
-    let fields = version::stamped(fields_of(&schema));
+    let mut fields = version::stamped(fields_of(&schema));
+    if schema.schema.is_none() && visit.query().is_set("example") {
+        fields.set("schema", EXAMPLE);
+    }
     let body = draw(&visit, &view, &schema, &fields, None);
     Ok(tabbed(&visit, &view.agent, "analysis", &body))
 }
@@ -66,13 +70,16 @@ fn draw(
             "After each conversation, the agent's model reads it and fills in the fields of this JSON Schema. The data is on the conversation's page and in the API. Analysis has no extra cost.",
             "Después de cada conversación, el modelo del agente la lee y llena los campos de este JSON Schema. Los datos están en la página de la conversación y en la API. El análisis no tiene costo adicional.",
         )) }
-        p.soft {
+        p {
             @match (is_set, schema.updated_at) {
-                (true, Some(at)) => { (t.t("Applies to conversations that end after ", "Se aplica a las conversaciones que terminen después de ")) (when(at)) "." },
-                _ => (t.t("Analysis is off.", "El análisis está desactivado.")),
+                (true, Some(at)) => { (badge(Tone::Good, t.t("On", "Activado"))) " " (t.t("Applies to conversations that end after ", "Se aplica a las conversaciones que terminen después de ")) (when(at)) "." },
+                _ => { (badge(Tone::Plain, t.t("Off", "Desactivado"))) " " (t.t("Analysis is off.", "El análisis está desactivado.")) },
             }
         }
         @if visitor.may(MemberRole::Developer) {
+            @if !is_set {
+                p { a.button href={ (PATH) "/agents/" (id) "/analysis?example=on" } { (t.t("Begin with the example", "Comenzar con el ejemplo")) } }
+            }
             (editor(visitor, &format!("/agents/{id}/analysis"), fields))
             @if is_set {
                 (danger(visitor, &format!("/agents/{id}/analysis/clear"), t.t("Turn off analysis", "Desactivar el análisis"), t.t(

@@ -78,6 +78,8 @@ pub(in crate::pages) struct Sheet<'a> {
     pub(in crate::pages) add: &'a str,
     /// The refused fields that are drawn: the fault's path, the id of the control, its label.
     pub(in crate::pages) refused: RefCell<Vec<Drawn>>,
+    /// The ids and titles of the groups that are drawn.
+    pub(in crate::pages) groups: RefCell<Vec<(String, String)>>,
 }
 
 /// A control of a refused field.

@@ -96,6 +96,7 @@ async fn draw(
         fields,
         faults: Fault::all_of(messages, fields),
         add: fields.text("add"),
+        groups: RefCell::default(),
         refused: RefCell::default(),
     };
     // Drawn before the head, which needs the refused fields' labels.
@@ -107,6 +108,9 @@ async fn draw(
                 (kept(visitor, &path, &html! {
                     (version::hidden(fields))
                     (head_of_form(visitor, id, base, refused, &faults))
+                    nav.group-index aria-label=(visitor.t("Sections", "Secciones")) {
+                        @for (id, title) in sheet.groups.borrow().iter() { a href={ "#" (id) } { (title) } }
+                    }
                     (groups)
                 }))
             }

@@ -103,10 +103,14 @@ impl Group<'_> {
         let wrong = is_one(&|begins| sheet.is_refused_in(begins));
         sheet.call_within(title, self.begins);
         let asked = !sheet.add.is_empty() && is_one(&|begins| sheet.add.starts_with(begins));
+        let id = format!("group-{}", self.begins.first().copied().unwrap_or_default());
+        let drawn = (id.clone(), title.to_owned());
+        sheet.groups.borrow_mut().push(drawn);
         html! {
             details.group open[self.is_open || wrong || asked] {
                 summary { (title) }
-                fieldset.plain {
+                // A link to it opens the group.
+                fieldset.plain #(id) {
                     legend.unseen { (title) }
                     (fields)
                 }

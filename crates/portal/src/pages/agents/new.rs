@@ -40,6 +40,7 @@ fn draw(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Markup {
         fields,
         faults: Vec::new(),
         add: "",
+        groups: RefCell::default(),
         refused: RefCell::default(),
     };
     html! {

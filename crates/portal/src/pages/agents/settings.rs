@@ -97,8 +97,8 @@ fn draw(visitor: &Visitor, view: &AgentView, fields: &Fields, message: Option<&s
                 (zone(fields, t))
                 (Input::text(MEMORY, t.t("Earlier conversations to remember", "Conversaciones anteriores que recuerda")).kind("number")
                     .value(fields.raw(MEMORY)).hint(t.t(
-                        "0 to 5. The model is shown that many summaries of earlier calls and WhatsApp chats with the same number. A caller can fake a number.",
-                        "De 0 a 5. Al modelo se le muestran tantos resúmenes de llamadas y chats de WhatsApp anteriores con el mismo número. Quien llama puede falsear su número.")))
+                        "0 to 5. The model is shown that many summaries of earlier calls and WhatsApp chats with the same number. Caller IDs can be forged: do not let the agent reveal secrets by them.",
+                        "De 0 a 5. Al modelo se le muestran tantos resúmenes de llamadas y chats de WhatsApp anteriores con el mismo número. El identificador de llamadas se puede falsificar: que el agente no revele secretos por él.")))
                 (context(fields, t))
                 button.primary type="submit" { (t.t("Save", "Guardar")) }
             }))
@@ -118,7 +118,7 @@ fn zone(fields: &Fields, t: Lang) -> Markup {
     let chosen = fields.text(TIME_ZONE);
     html! {
         (Select::new(TIME_ZONE, t.t("Time zone", "Zona horaria"))
-            .option("", t.t("Of the calling hours, else of the account", "La del horario de llamadas o, si no, la de la cuenta"))
+            .option("", t.t("As in the calling hours, or the account's", "La del horario de llamadas, o la de la cuenta"))
             .options(names.iter().map(|name| (name.as_str(), name.as_str())))
             .chosen(chosen)
             .hint(t.t(
@@ -134,7 +134,7 @@ fn context(fields: &Fields, t: Lang) -> Markup {
             "Your server is asked before the agent answers a call, while it rings: for up to 2 seconds. It may set variables and the language, choose another published agent, or refuse the call. Requests are signed as webhooks are.",
             "Se consulta a tu servidor antes de que el agente conteste, mientras suena: hasta 2 segundos. Puede dar variables y el idioma, elegir otro agente publicado o rechazar la llamada. Las solicitudes se firman como los webhooks.")) }
         (Input::text(URL, t.t("URL", "URL")).kind("url").value(fields.raw(URL)).hint(t.t(
-            "A public https:// URL. Leave empty to ask nobody.", "Una URL https:// pública. Déjala vacía para no consultar a nadie.")))
+            "A public https:// URL. Leave empty to turn it off.", "Una URL https:// pública. Déjala vacía para desactivarla.")))
         (check(OUTGOING, "on", t.t("Ask before outgoing calls, too", "Consultar también antes de las llamadas salientes"), fields.is_set(OUTGOING)))
         (Input::text(FAILURE, t.t("If it fails, say this and end the call", "Si falla, decir esto y terminar la llamada")).rows(2)
             .value(fields.raw(FAILURE)).hint(t.t(
@@ -174,7 +174,7 @@ pub(super) async fn show_secret(visit: Visit<Developer>) -> Answer {
         )))
         p { (t.t("The settings are saved as a new version. Publish it to use them in calls.", "Los ajustes se guardaron como una versión nueva. Publícala para usarlos en las llamadas.")) }
         div.bar-of-actions {
-            a.button.primary href={ (crate::PATH) "/agents/" (view.agent.id) "/settings" } { (t.t("I've saved it", "Ya lo guardé")) }
+            a.button.primary href={ (crate::PATH) "/agents/" (view.agent.id) "/settings" } { (secret::done(t, secret.as_deref(), t.t("Back to the settings", "Volver a los ajustes"))) }
         }
     };
     Ok(visit.page(Section::Agents, title, &body))

@@ -145,7 +145,10 @@ fn actions(visitor: &Visitor, view: &AgentView) -> Markup {
         }
         @if is_news && agent.head_version != 0 {
             section {
-                h2 { (t.t("Not live yet", "Aún no está en uso")) }
+                h2 { @match agent.published_version {
+                    0 => (t.t("Not published yet", "Aún sin publicar")),
+                    _ => (t.t("Unpublished changes", "Cambios sin publicar")),
+                } }
                 (unpublished(visitor, view))
                 (publish_form(visitor, view, agent.head_version))
             }

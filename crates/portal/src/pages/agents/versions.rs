@@ -13,8 +13,8 @@ use crate::lang::{Lang, text};
 use crate::parts::authors::Authors;
 use crate::parts::diff::{self, Change};
 use crate::parts::form::{Input, Select, button, form, sentence};
-use crate::parts::json;
 use crate::parts::list::{self, Table};
+use crate::parts::sample;
 use crate::parts::words::{Tone, badge, when, when_if};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -110,7 +110,7 @@ fn compare_form(visitor: &Visitor, view: &AgentView, from: i32, to: i32) -> Mark
     html! {
         form.filters method="get" action={ (PATH) "/agents/" (view.agent.id) "/diff" } {
             (choice("from", t.t("From version", "De la versión"), from))
-            (choice("to", t.t("to version", "a la versión"), to))
+            (choice("to", t.t("To version", "A la versión"), to))
             button type="submit" { (t.t("Compare", "Comparar")) }
         }
     }
@@ -195,7 +195,7 @@ fn draw_version(
             }
         }
         h2 { (t.t("Configuration", "Configuración")) }
-        pre.code tabindex="0" { (json::colored(&pretty(&config))) }
+        (sample::code(t, "config", "JSON", &pretty(&config)))
     }
 }
 

@@ -158,6 +158,7 @@ async fn page(visitor: &Visitor, fields: &Fields, messages: &[String]) -> Result
         fields: &fields,
         faults: Fault::all_of(messages, &fields),
         add: "",
+        groups: RefCell::default(),
         refused: RefCell::default(),
     };
     let numbers = numbers.iter().filter(|number| number.is_proven);

@@ -289,7 +289,10 @@ pub(super) async fn show_token(visit: Visit<Developer>) -> Answer {
     let key = keys.iter().find(|key| key.id == id);
     let key = key.ok_or_else(Trouble::not_found)?;
     let token = visit.shown_once(id.uuid()).await?;
-    let title = visit.t("Key created", "Clave creada");
+    let title = match token {
+        Some(_) => visit.t("Key created", "Clave creada"),
+        None => &key.name,
+    };
     Ok(visit.page(SECTION, title, &token_once(&visit, key, token.as_deref())))
 }
 
@@ -297,9 +300,8 @@ fn token_once(visitor: &Visitor, key: &ApiKey, token: Option<&str>) -> Markup {
     let t = visitor.lang();
     html! {
         p.lead {
-            (t.t("This is the token of the key ", "Este es el token de la clave "))
-            strong { (key.name) }
-            "."
+            (t.t("The token of the key ", "El token de la clave "))
+            strong { (key.name) } ": " code { (key.prefix) "…" }
         }
         (secret::once(t, "token", token, t.t(
             "If you lose it, revoke the key and create another.",
@@ -307,7 +309,7 @@ fn token_once(visitor: &Visitor, key: &ApiKey, token: Option<&str>) -> Markup {
         )))
         (sample::code(t, "try", t.t("Try it", "Pruébala"), &format!("curl {}/v1/me -H \"Authorization: Bearer $OFFHOOK_KEY\"", visitor.base_url())))
         div.bar-of-actions {
-            a.button.primary href={ (crate::PATH) "/developers" } { (t.t("I've saved it", "Ya lo guardé")) }
+            a.button.primary href={ (crate::PATH) "/developers" } { (secret::done(t, token, t.t("Back to API keys", "Volver a las claves de API"))) }
             a.button href={ (crate::PATH) "/quick-start" } { (t.t("Quick start", "Inicio rápido")) }
         }
     }

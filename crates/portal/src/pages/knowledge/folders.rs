@@ -1,7 +1,8 @@
 //! Folders of documents.
 
+use actix_web::http::StatusCode;
 use maud::{Markup, html};
-use offhook_domain::{DocumentId, FolderId, Json, MemberRole};
+use offhook_domain::{FolderId, Json, MemberRole};
 use offhook_services::store::{DocumentFilter, Folder};
 
 use super::{entitled, labels};
@@ -19,6 +20,9 @@ use crate::visit::{Developer, Post, Viewer, Visit, Visitor, first};
 /// Folders of an account at most, so that one page holds them all.
 const MOST: u32 = 1_000;
 
+/// Documents that a folder's page shows.
+const SHOWN: u32 = 25;
+
 /// The page of all of them.
 const LIST: &str = "/knowledge/folders";
 
@@ -35,7 +39,7 @@ pub(super) async fn all(visitor: &Visitor) -> Result<Vec<Folder>> {
 pub(super) async fn list(visit: Visit<Viewer>) -> Answer {
     entitled(&visit)?;
     let body = list_page(&visit, visit.query(), None).await?;
-    Ok(visit.page(Section::Knowledge, list_title(&visit), &body))
+    Ok(super::tab(&visit, LIST, StatusCode::OK, &body))
 }
 
 /// `POST /portal/knowledge/folders`
@@ -51,7 +55,12 @@ pub(super) async fn add(post: Post<Developer>) -> Answer {
         Err(error) => {
             let message = post.message_of(error, &labels(post.lang()))?;
             let body = list_page(&post, &post.fields, Some(&message)).await?;
-            Ok(post.refused(Section::Knowledge, list_title(&post), &body))
+            Ok(super::tab(
+                &post,
+                LIST,
+                StatusCode::UNPROCESSABLE_ENTITY,
+                &body,
+            ))
         }
     }
 }
@@ -98,22 +107,22 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
         folder: Some(Some(folder.id)),
         ..DocumentFilter::default()
     };
-    let newest = visit.page_of(DocumentId::from_uuid);
-    let documents = knowledge.documents(visit.account(), filter, newest).await?;
+    let documents = knowledge
+        .documents(visit.account(), filter, first(SHOWN))
+        .await?;
     let t = visit.lang();
-    let all = format!("{PATH}/knowledge?folder={}", folder.id);
     let body = html! {
-        (page(&visit, &folder, &fields, None))
-        h2 { (t.t("Documents", "Documentos")) }
-        @if documents.items.is_empty() {
-            p.soft { (t.t(
-                "None yet. A document's folder is chosen when it is added, or on its page.",
-                "Ninguno todavía. La carpeta de un documento se elige al agregarlo o en su página.",
-            )) }
-        } @else {
-            (super::table(&documents.items, None, t))
-            p { a href=(all) { (t.t("Filter these documents", "Filtrar estos documentos")) } }
+        @if visit.may(MemberRole::Developer) {
+            div.page-actions { a.button href={ (PATH) "/knowledge/upload?folder_id=" (folder.id) } { (t.t("Upload file", "Subir archivo")) } }
         }
+        @if documents.items.is_empty() { p.soft { (t.t("No documents in this folder yet.", "Todavía no hay documentos en esta carpeta.")) } }
+        @else {
+            (super::table(&documents.items, std::slice::from_ref(&folder), t))
+            @if documents.has_more {
+                p { a href={ (PATH) "/knowledge?folder=" (folder.id) } { (t.t("All documents of this folder", "Todos los documentos de esta carpeta")) } }
+            }
+        }
+        (page(&visit, &folder, &fields, None))
     };
     Ok(visit.page(Section::Knowledge, &folder.name, &body))
 }

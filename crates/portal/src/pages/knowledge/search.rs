@@ -1,16 +1,16 @@
 //! A test search: what an agent would find.
 
+use actix_web::http::StatusCode;
 use maud::{Markup, html};
 use offhook_domain::Json;
 use offhook_services::SearchHit;
 
-use super::{entitled, folders, named};
+use super::{entitled, folders, named, tab};
 use crate::PATH;
 use crate::lang::Lang;
 use crate::parts::form::{self, Input, Select};
 use crate::parts::list;
 use crate::trouble::{Answer, Result};
-use crate::visit::layout::Section;
 use crate::visit::{Viewer, Visit};
 
 /// Passages that an agent gets by default.
@@ -20,7 +20,6 @@ const USUAL: &str = "4";
 pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     entitled(&visit)?;
     let t = visit.lang();
-    let title = t.t("Try a search", "Probar una búsqueda");
     let query = visit.query();
     let folders = folders::all(&visit).await?;
     let (hits, message) = match query.get("q") {
@@ -54,8 +53,13 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
         }
     };
     Ok(match message {
-        None => visit.page(Section::Knowledge, title, &body),
-        Some(_) => visit.refused(Section::Knowledge, title, &body),
+        None => tab(&visit, "/knowledge/search", StatusCode::OK, &body),
+        Some(_) => tab(
+            &visit,
+            "/knowledge/search",
+            StatusCode::UNPROCESSABLE_ENTITY,
+            &body,
+        ),
     })
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use actix_web::http::StatusCode;
 use maud::{Markup, html};
 use offhook_domain::{Changes, EventId, MemberId};
 use offhook_services::store::{AgentFilter, AuditEntry, AuditFilter, Member};
 use uuid::Uuid;
 
-use super::SECTION;
 use crate::lang::Lang;
 use crate::parts::agent_choice::AgentChoice;
 use crate::parts::list::{self, Table};
@@ -69,7 +69,7 @@ pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
         }
         (list::more(&visit, &entries, |entry| (entry.at, entry.id.uuid())))
     };
-    Ok(visit.page(SECTION, title, &body))
+    Ok(super::tab(&visit, "/settings/audit", StatusCode::OK, &body))
 }
 
 /// What an entry has changed, folded.

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
+use actix_web::http::StatusCode;
 use maud::{Markup, html};
 use offhook_domain::json::Json;
 use offhook_domain::{CredentialProvider, MemberRole};
 use offhook_services::store::Credential;
 use offhook_services::{CredentialFault, Credentials, InputError, KeyAnswer};
 
-use super::SECTION;
 use crate::fields::Fields;
 use crate::lang::{Lang, text};
 use crate::parts::list::{self, Table};
@@ -31,7 +31,10 @@ fn title(visitor: &Visitor) -> &'static str {
 }
 
 /// A provider's name, and what its credential is for.
-const fn provider_told(provider: CredentialProvider, lang: Lang) -> (&'static str, &'static str) {
+pub(in crate::pages) const fn provider_told(
+    provider: CredentialProvider,
+    lang: Lang,
+) -> (&'static str, &'static str) {
     let models = lang.t(
         "Language models of your agents. The provider bills you: they cost no credits here.",
         "Modelos de lenguaje de tus agentes. El proveedor te cobra: aquí no gastan créditos.",
@@ -124,10 +127,15 @@ const fn provider_told(provider: CredentialProvider, lang: Lang) -> (&'static st
 pub(super) async fn shelf(visit: Visit<Viewer>) -> Answer {
     let kept = list_of(&visit).await?;
     let body = draw(&visit, &kept, None, None);
-    Ok(visit.page(SECTION, title(&visit), &body))
+    Ok(super::tab(
+        &visit,
+        "/settings/credentials",
+        StatusCode::OK,
+        &body,
+    ))
 }
 
-async fn list_of(visitor: &Visitor) -> Result<Vec<Credential>> {
+pub(in crate::pages) async fn list_of(visitor: &Visitor) -> Result<Vec<Credential>> {
     let listed = visitor.services().credentials().list(visitor.account());
     listed.await.map_err(trouble)
 }
@@ -335,7 +343,12 @@ async fn judge(post: &Post<Admin>, provider: CredentialProvider) -> Result<()> {
 async fn refuse(post: &Post<Admin>, message: &str) -> Answer {
     let kept = list_of(post).await?;
     let body = draw(post, &kept, Some(&post.fields), Some(message));
-    Ok(post.refused(SECTION, title(post), &body))
+    Ok(super::tab(
+        post,
+        "/settings/credentials",
+        StatusCode::UNPROCESSABLE_ENTITY,
+        &body,
+    ))
 }
 
 pub(super) async fn remove(post: Post<Admin>) -> Answer {

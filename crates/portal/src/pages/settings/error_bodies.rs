@@ -18,8 +18,8 @@ pub(super) async fn form_of(visitor: &Visitor) -> Result<Markup> {
         "/settings/error-bodies",
         &html! {
             (form::check("keep", "on", t.t(
-                "Keep the shape of refused API requests for 7 days",
-                "Conservar 7 días la forma de las solicitudes de API rechazadas",
+                "Keep which fields refused API requests had, for 7 days",
+                "Conservar 7 días qué campos tenían las solicitudes de API rechazadas",
             ), keeps))
             p.hint { (t.t(
                 "For 4xx and 5xx responses, the request's page shows the body with each value replaced by its type and length, up to 2 KiB. Values are never kept.",

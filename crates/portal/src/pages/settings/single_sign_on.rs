@@ -1,28 +1,30 @@
 //! The account's identity provider.
 
+use actix_web::http::StatusCode;
 use maud::{Markup, html};
 use offhook_domain::MemberRole;
 use offhook_services::SingleSignOnFault;
 use offhook_services::store::{NewSingleSignOn, SingleSignOn};
 
-use super::SECTION;
 use crate::fields::Fields;
 use crate::lang::text;
 use crate::pages::single_sign_on::{callback, link};
 use crate::parts::form::{self, Input};
 use crate::parts::list;
+use crate::parts::words::{Tone, badge};
 use crate::trouble::{Answer, Result};
 use crate::visit::{Admin, Post, Visit, Visitor};
 
 const PATH: &str = "/settings/single-sign-on";
 
-fn title(visitor: &Visitor) -> &'static str {
-    visitor.t("Single sign-on", "Inicio de sesión único")
-}
-
 pub(super) async fn show(visit: Visit<Admin>) -> Answer {
     let body = draw(&visit, None, None).await?;
-    Ok(visit.page(SECTION, title(&visit), &body))
+    Ok(super::tab(
+        &visit,
+        "/settings/single-sign-on",
+        StatusCode::OK,
+        &body,
+    ))
 }
 
 pub(super) async fn set(post: Post<Admin>) -> Answer {
@@ -92,12 +94,17 @@ async fn refuse(post: &Post<Admin>, fault: SingleSignOnFault) -> Answer {
                 "No se pudo leer el proveedor de identidad: {fault}"
             );
             let body = draw(post, Some(&post.fields), Some(&message)).await?;
-            return Ok(post.refused(SECTION, title(post), &body));
+            return Ok(super::tab(post, "/settings/single-sign-on", StatusCode::UNPROCESSABLE_ENTITY, &body));
         }
         SingleSignOnFault::Store(error) => return Err(error.into()),
     };
     let body = draw(post, Some(&post.fields), Some(message)).await?;
-    Ok(post.refused(SECTION, title(post), &body))
+    Ok(super::tab(
+        post,
+        "/settings/single-sign-on",
+        StatusCode::UNPROCESSABLE_ENTITY,
+        &body,
+    ))
 }
 
 async fn draw(visitor: &Visitor, typed: Option<&Fields>, message: Option<&str>) -> Result<Markup> {
@@ -110,10 +117,14 @@ async fn draw(visitor: &Visitor, typed: Option<&Fields>, message: Option<&str>) 
     let is_owner = visitor.person.member.role == MemberRole::Owner;
     Ok(html! {
         p { (t.t(
-            "Members sign in at your identity provider (OpenID Connect). It is matched by verified email, and opens this account alone.",
-            "Los miembros inician sesión en tu proveedor de identidad (OpenID Connect). Se reconocen por su correo verificado, y solo se abre esta cuenta.",
+            "Members sign in at your identity provider, such as Okta, Entra ID or Google (OpenID Connect), and are recognized by their verified email. Give the provider the redirect URL, then enter what it gives you.",
+            "Los miembros inician sesión en tu proveedor de identidad, como Okta, Entra ID o Google (OpenID Connect), y se reconocen por su correo verificado. Da al proveedor la URL de redirección y escribe lo que él te dé.",
         )) }
         dl.facts {
+            (list::fact(t.t("Status", "Estado"), match kept {
+                Some(_) => badge(Tone::Good, t.t("On", "Activado")),
+                None => badge(Tone::Plain, t.t("Off", "Desactivado")),
+            }))
             (list::copied(t, "callback", t.t("Redirect URL for the provider", "URL de redirección para el proveedor"), callback(&base, account)))
             (list::copied(t, "link", t.t("Sign-in link for your team", "Enlace de acceso para tu equipo"), link(&base, account)))
         }
@@ -131,8 +142,8 @@ async fn draw(visitor: &Visitor, typed: Option<&Fields>, message: Option<&str>) 
                 (Input::text("email_domain", t.t("Email domain (optional)", "Dominio de correo (opcional)"))
                     .value(fields.text("email_domain"))
                     .hint(t.t(
-                        "Only addresses of this domain may sign in so, and typing one finds this account. It must be your own.",
-                        "Solo correos de este dominio pueden entrar así, y al escribir uno se encuentra esta cuenta. Debe ser el tuyo.",
+                        "Only addresses of this domain can use single sign-on. With one, the sign-in page finds this account. It must be the domain of your own address.",
+                        "Solo los correos de este dominio pueden usar el inicio de sesión único. Con uno de ellos, la página de acceso encuentra esta cuenta. Debe ser el dominio de tu propio correo.",
                     )))
                 (form::check("creates_viewers", "on", t.t(
                     "People who are not members become viewers while seats are free",

@@ -1,5 +1,6 @@
 //! Deliveries: the list, with its filters.
 
+use actix_web::http::StatusCode;
 use maud::{Markup, html};
 use offhook_domain::{DeliveryId, EventType};
 use offhook_services::Page;
@@ -7,7 +8,7 @@ use offhook_services::store::{
     Delivery, DeliveryFilter, DeliveryState, EndpointDeliveryFilter, EndpointView,
 };
 
-use super::{SECTION, wording};
+use super::wording;
 use crate::parts::list::{self, Table};
 use crate::parts::{form, period, words};
 use crate::trouble::{Answer, Result, Trouble};
@@ -32,6 +33,10 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
         .iter()
         .any(|name| visit.query().get(name).is_some());
     let body = html! {
+        p { (t.t(
+            "Every event that was sent to an endpoint in the last 30 days. A failed delivery is retried three times within three hours.",
+            "Cada evento enviado a un punto de conexión en los últimos 30 días. Una entrega fallida se reintenta tres veces en tres horas.",
+        )) }
         (form::refusal(message))
         (filters(&visit, &endpoints))
         @if !page.items.is_empty() {
@@ -54,8 +59,12 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
         }
         (list::more(&visit, &page, |delivery| (delivery.created_at, delivery.id.uuid())))
     };
-    let title = t.t("Deliveries", "Entregas");
-    Ok(visit.page(SECTION, title, &body))
+    Ok(super::tab(
+        &visit,
+        "/webhooks/deliveries",
+        StatusCode::OK,
+        &body,
+    ))
 }
 
 /// The page that the query asks for. Invalid filters are left out and reported.

@@ -183,7 +183,7 @@ fn workshop(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
             }
         }
         section {
-            h2 { (t.t("URL", "URL")) }
+            h2 { (t.t("Edit", "Editar")) }
             (address_form(visitor, looked))
         }
         section {

@@ -1,10 +1,10 @@
 //! Event types and an example of each.
 
+use actix_web::http::StatusCode;
 use maud::{Markup, html};
 use offhook_domain::{EventType, Json};
 use offhook_services::event_example;
 
-use super::SECTION;
 use crate::lang::Lang;
 use crate::pages::agents::document::pretty;
 use crate::trouble::Answer;
@@ -95,5 +95,10 @@ pub(super) async fn catalog(visit: Visit<Viewer>) -> Answer {
             }
         }
     };
-    Ok(visit.page(SECTION, t.t("Events", "Eventos"), &body))
+    Ok(super::tab(
+        &visit,
+        "/webhooks/events",
+        StatusCode::OK,
+        &body,
+    ))
 }
