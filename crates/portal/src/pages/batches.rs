@@ -95,6 +95,10 @@ async fn list(visit: Visit<Viewer>) -> Answer {
                 a.button.primary href={ (PATH) "/batch-calls/new" } { (new::title(&visit)) }
             }
         }
+        p { (t.t(
+            "A batch calls a list once, with an ElevenLabs agent. For agents of Offhook, with retries and calling hours, create a campaign.",
+            "Un lote llama una vez a una lista, con un agente de ElevenLabs. Para agentes de Offhook, con reintentos y horarios, crea una campaña.",
+        )) }
         form.filters method="get" action={ (PATH) "/batch-calls" } {
             (list::filter(&visit, "status", t.t("Status", "Estado"), all,
                 states.map(|status| (status.as_str(), batch_status(*status, t)))))

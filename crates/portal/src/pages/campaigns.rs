@@ -65,6 +65,10 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         @if visit.may(MemberRole::Developer) {
             div.page-actions { a.button.primary href={ (PATH) "/campaigns/new" } { (new::title(t)) } }
         }
+        p { (t.t(
+            "A campaign calls a list with an agent of Offhook, at your pace and in your hours, and calls again those it did not reach.",
+            "Una campaña llama a una lista con un agente de Offhook, a tu ritmo y en tu horario, y vuelve a llamar a quienes no contestaron.",
+        )) }
         form.filters method="get" action={ (PATH) "/campaigns" } {
             (list::filter(&visit, "status", t.t("Status", "Estado"), all, states))
             (agents.field(&visit, "agent", t.t("Agent", "Agente"), query.text("agent"), Some(all)))

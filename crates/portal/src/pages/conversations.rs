@@ -206,8 +206,8 @@ fn actions(visit: &Visitor) -> Markup {
         div.page-actions {
             a.button href={ (PATH) "/conversations/live" } { (lang.t("Live calls", "Llamadas en vivo")) }
             @if visit.may(MemberRole::Developer) {
-                a.button href={ (PATH) "/try/call" } { (lang.t("Place a test call", "Hacer una llamada de prueba")) }
                 a.button href={ (PATH) "/try/chat" } { (lang.t("Try a chat", "Probar un chat")) }
+                a.button.primary href={ (PATH) "/try/call" } { (lang.t("Place a test call", "Hacer una llamada de prueba")) }
             }
         }
     }

@@ -62,6 +62,10 @@ async fn page(
             }
             a.button href={ (PATH) "/dialing/numbers.csv" } { (t.t("Download list (CSV)", "Descargar la lista (CSV)")) }
         }
+        p { (t.t(
+            "Checked before every call: numbers that are never called, and when and how often others are.",
+            "Se revisa antes de cada llamada: los números a los que nunca se llama, y cuándo y con qué frecuencia a los demás.",
+        )) }
         h2 { (t.t("Rules", "Reglas")) }
         (rules::summary(rules, t))
         @if visitor.may(MemberRole::Admin) { (rules::form_of(visitor, fields, message)) }
@@ -138,7 +142,7 @@ fn take_off(visitor: &Visitor, row: &Suppression) -> Markup {
     form::danger(
         visitor,
         &path,
-        t.t("Allow again", "Volver a permitir"),
+        t.t("Allow again", "Permitir de nuevo"),
         &question,
     )
 }

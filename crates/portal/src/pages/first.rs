@@ -30,7 +30,11 @@ pub(super) fn routes() -> Vec<Page> {
 async fn show(guest: Guest) -> Answer {
     let people = guest.portal.services.people();
     if !people.awaits_first_account().await? {
-        return Ok(guest.go("/sign-in", ""));
+        let message = guest.t(
+            "This service is already set up. Sign in.",
+            "Este servicio ya está configurado. Inicia sesión.",
+        );
+        return Ok(guest.go("/sign-in", message));
     }
     Ok(page(&guest, StatusCode::OK, &Fields::default(), None))
 }

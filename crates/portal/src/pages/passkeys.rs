@@ -89,8 +89,8 @@ pub(super) const fn not_accepted(lang: Lang) -> &'static str {
 /// Why passkeys are not offered.
 const fn missing(lang: Lang) -> &'static str {
     lang.t(
-        "Passkeys do not work at this address. They need an https:// address with a host name: ask the operator of this service to set `http.public_url`.",
-        "Las llaves de acceso no funcionan en esta dirección. Necesitan una dirección https:// con un nombre de dominio: pide al operador de este servicio que configure `http.public_url`.",
+        "Passkeys are not available at this address. Ask the service operator to serve Offhook over https:// with a host name (http.public_url).",
+        "Las llaves de acceso no están disponibles en esta dirección. Pide al operador del servicio que sirva Offhook por https:// con un nombre de dominio (http.public_url).",
     )
 }
 
@@ -222,8 +222,8 @@ async fn body(visitor: &Visitor, refusal: Option<&str>) -> Result<Markup> {
     Ok(html! {
         (form::refusal(refusal))
         @match visitor.portal.relying_party() {
-            None => p.warning { (form::sentence(missing(t))) }
-            Some(_) => p { a.button.primary href={ (PATH) "/profile/passkeys/new" } { (t.t("Add a passkey", "Agregar una llave de acceso")) } }
+            None => p.warning { (missing(t)) }
+            Some(_) => div.page-actions { a.button.primary href={ (PATH) "/profile/passkeys/new" } { (t.t("Add a passkey", "Agregar una llave de acceso")) } }
         }
         @if passkeys.is_empty() {
             (list::empty(
@@ -302,6 +302,9 @@ async fn remove(post: Post<Viewer>) -> Answer {
 /// `GET /portal/profile/passkeys/new`
 async fn name(visit: Visit<Viewer>) -> Answer {
     check_own(&visit)?;
+    if visit.portal.relying_party().is_none() {
+        return Ok(visit.go("/profile/passkeys", ""));
+    }
     let body = naming(&visit, None).await?;
     Ok(visit.page(SECTION, title(&visit), &body))
 }

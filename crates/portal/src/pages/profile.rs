@@ -207,7 +207,11 @@ async fn body(visitor: &Visitor, shown: &Refused<'_>) -> Result<Markup> {
             h2 #language { (t.t("Language", "Idioma")) }
             div.bar-of-actions {
                 @for (name, label) in [("en", "English"), ("es", "Español")] {
-                    (form::button(visitor, "/language", label, &[("lang", name), ("back", "/portal/profile")]))
+                    (form::form(visitor, "/language", &html! {
+                        input type="hidden" name="lang" value=(name);
+                        input type="hidden" name="back" value="/portal/profile";
+                        button type="submit" aria-pressed=(t.tag().starts_with(name)) { (label) }
+                    }))
                 }
             }
         }

@@ -36,13 +36,10 @@ pub(super) fn routes() -> Vec<Page> {
 
 const fn kind_name(kind: ToolKind, lang: Lang) -> &'static str {
     match kind {
-        ToolKind::Http => lang.t("HTTP request (http)", "Solicitud HTTP (http)"),
-        ToolKind::EndCall => lang.t("End call (end_call)", "Terminar la llamada (end_call)"),
-        ToolKind::Transfer => lang.t(
-            "Transfer call (transfer)",
-            "Transferir la llamada (transfer)",
-        ),
-        ToolKind::Dtmf => lang.t("Send keypad tones (dtmf)", "Enviar tonos (dtmf)"),
+        ToolKind::Http => lang.t("HTTP request", "Solicitud HTTP"),
+        ToolKind::EndCall => lang.t("End call", "Terminar la llamada"),
+        ToolKind::Transfer => lang.t("Transfer call", "Transferir la llamada"),
+        ToolKind::Dtmf => lang.t("Send keypad tones", "Enviar tonos"),
     }
 }
 
@@ -96,6 +93,10 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         @if may_make {
             div.page-actions { a.button.primary href={ (PATH) "/tools/new" } { (t.t("Create tool", "Crear herramienta")) } }
         }
+        p { (t.t(
+            "What an agent can do in a conversation besides talking. Select a tool in the agent's editor.",
+            "Lo que un agente puede hacer en una conversación además de hablar. Marca la herramienta en el editor del agente.",
+        )) }
         @if found.items.is_empty() {
             (list::empty(t.t("No tools yet", "Aún no hay herramientas"), t.t(
                 "A tool is something an agent can do in a conversation: send a request to your server, transfer or end the call. Create one, then select it in an agent.",

@@ -98,10 +98,10 @@ fn metadata_fields(path: &str, variables: &Variables, fields: &Fields, lang: Lan
             @for (name, default) in &variables.0 {
                 @let field = format!("{VARIABLE}{name}");
                 @let empty = match default.as_str() {
-                    "" => lang.t("Empty: it has no default.", "Vacía: no tiene valor predeterminado.").to_owned(),
-                    default => text!(lang, "Empty: {default}", "Vacía: {default}"),
+                    "" => lang.t("A variable of the agent, without a default.", "Una variable del agente, sin valor predeterminado.").to_owned(),
+                    default => text!(lang, "If empty: {default}", "Si queda vacía: {default}"),
                 };
-                (Input::text(&field, &format!("{{{{{name}}}}}")).value(fields.raw(&field)).hint(&empty))
+                (Input::text(&field, name).value(fields.raw(&field)).hint(&empty))
             }
             (Input::text("metadata", label).rows(4).value(fields.raw("metadata")).hint(hint))
         }

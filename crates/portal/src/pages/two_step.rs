@@ -51,7 +51,13 @@ async fn ask(guest: Guest) -> Answer {
             let kept = (&Kept::default(), has_passkeys);
             code_page(&guest, StatusCode::OK, kept, None)
         }
-        false => guest.go("/sign-in", ""),
+        false => guest.go(
+            "/sign-in",
+            guest.t(
+                "Your sign-in has expired. Enter your password again.",
+                "Tu inicio de sesión venció. Escribe otra vez tu contraseña.",
+            ),
+        ),
     })
 }
 
@@ -199,11 +205,10 @@ async fn ask_renewal(visit: Visit<Viewer>) -> Answer {
     let people = visit.services().people();
     let factors = people.second_factors(&visit.person).await?;
     if !factors.is_on() {
-        let message = visit.t(
-            "Turn on two-step verification first.",
-            "Primero activa la verificación en dos pasos.",
-        );
-        return Ok(visit.go("/profile", message));
+        return Ok(visit.go("/profile", visit.t(
+            "Recovery codes come with two-step verification. Turn it on first.",
+            "Los códigos de recuperación vienen con la verificación en dos pasos. Actívala primero.",
+        )));
     }
     let body = renewal(&visit, &factors, None);
     Ok(visit.page(SECTION, renewal_title(&visit), &body))
@@ -346,7 +351,7 @@ pub(super) fn section(visitor: &Visitor, factors: &SecondFactors, message: Optio
                 p { a.button href={ (crate::PATH) "/profile/two-step/codes" } { (renewal_title(visitor)) } }
             } @else {
                 p { (t.t(
-                    "Off. Turn it on to be asked for a code of your phone after your password.",
+                    "Off. Turn it on to be asked for a code from your phone after your password.",
                     "Desactivada. Actívala para que se te pida un código de tu teléfono después de la contraseña.",
                 )) }
             }

@@ -169,7 +169,7 @@ fn menu(frame: &Frame<'_>, visitor: &Visitor) -> Markup {
             div.person-menu {
                 a href={ (crate::PATH) (Section::Profile.path()) }
                     aria-current=[(frame.section == Some(Section::Profile)).then_some("page")] {
-                    (Section::Profile.icon()) span { (Section::Profile.name(lang)) }
+                    (Section::Profile.icon().with_id((frame.section == Some(Section::Profile)).then_some(HERE))) span { (Section::Profile.name(lang)) }
                 }
                 @for (id, name) in others {
                     (item(visitor, "/profile/account", &[("account", &id.to_string())], Icon::ACCOUNT, name))

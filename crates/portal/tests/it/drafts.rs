@@ -281,7 +281,11 @@ async fn names_in_braces_are_offered_as_variables_and_filled_in_when_it_is_tried
     let id = path.trim_start_matches("/agents/");
     for tried in ["/try/chat", "/try/call"] {
         let page = ana.get(&format!("{tried}?agent={id}")).await.assert(200);
-        page.shows(&["name=\"var.customer\"", "name=\"var.day\"", "Empty: Monday"]);
+        page.shows(&[
+            "name=\"var.customer\"",
+            "name=\"var.day\"",
+            "If empty: Monday",
+        ]);
     }
     let fields = [("agent", id), ("var.customer", "Ana"), ("var.day", "")];
     let chat = ana.post("/try/chat", &fields).await.leads();

@@ -97,7 +97,7 @@ async fn cells_name_their_columns_and_pages_lead_back_to_their_section() {
     ana.sees("/team", &["<td data-label=\"Email\">"]).await;
     ana.in_spanish()
         .sees(
-            "/settings/audit",
+            "/billing/ledger",
             &["<nav class=\"crumb\"", "aria-label=\"Ruta\""],
         )
         .await;

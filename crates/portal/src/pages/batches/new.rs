@@ -55,7 +55,9 @@ const KEPT: [&str; 5] = [
 
 /// `GET /portal/batch-calls/new`
 pub(super) async fn form(visit: Visit<Developer>) -> Answer {
-    let body = page(&visit, visit.query(), None).await?;
+    let is_to_be_sent = visit.request().path().ends_with("/send");
+    let first = visit.t("Choose a list first.", "Elige primero una lista.");
+    let body = page(&visit, visit.query(), is_to_be_sent.then_some(first)).await?;
     Ok(visit.page(Section::Batches, title(&visit), &body))
 }
 

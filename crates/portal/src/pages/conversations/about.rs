@@ -95,7 +95,7 @@ pub(super) async fn facts(
             }
             @if let Some(link) = placing { (list::fact(lang.t("Placed by", "La hizo"), link)) }
         }
-        h3 { (lang.t("Time", "Tiempo")) }
+        h3 { (lang.t("Course", "Desarrollo")) }
         dl.facts {
             (list::fact(lang.t("Started", "Inicio"), words::when(conversation.started_at)))
             @for (id, name, value) in moving(conversation, so_far, lang) {

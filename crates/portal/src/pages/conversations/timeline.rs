@@ -42,7 +42,7 @@ fn draw(
             @for step in &all {
                 li {
                     span.at { (since(begins, step.at)) } " "
-                    strong { (step.what) } " " span.soft { (words::when(step.at)) }
+                    strong { (step.what) } span.unseen { " " (words::when(step.at)) }
                     @if let Some(more) = &step.more { br; span.soft { (more) } }
                 }
             }

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use maud::{Markup, html};
-use offhook_domain::ConversationId;
+use offhook_domain::{ConversationId, MemberRole};
 use offhook_services::store::LiveCall;
 
 use super::about;
@@ -117,8 +117,8 @@ pub(super) async fn live(visit: Visit<Viewer>) -> Answer {
     };
     let body = html! {
         p.lead { (lang.t(
-            "Calls of this account that are dialing or in progress.",
-            "Llamadas de esta cuenta que se están marcando o están en curso.",
+            "Calls of this account that are dialing or in progress. Open one to read along and to hang it up.",
+            "Llamadas de esta cuenta que se están marcando o están en curso. Abre una para leerla mientras sucede y para colgarla.",
         )) }
         div #live hx-get={ (PATH) "/conversations/live/calls" } hx-trigger="every 2s" hx-swap="innerHTML" { (calls) }
         (followed)
@@ -173,7 +173,10 @@ async fn calls(visitor: &Visitor) -> Result<Markup> {
                 "Calls appear here as soon as they are dialed. Updates automatically every two seconds.",
                 "Las llamadas aparecen aquí en cuanto se marcan. Se actualiza automáticamente cada dos segundos.",
             ),
-            None,
+            visitor.may(MemberRole::Developer).then_some((
+                "/try/call",
+                lang.t("Place a test call", "Hacer una llamada de prueba"),
+            )),
         ));
     }
     let (shown, limit) = (calls.len(), visitor.caller().terms.live_calls);

@@ -18,7 +18,7 @@ use crate::visit::{Developer, Post, Upload, Visit, Visitor};
 const MOST: usize = 20 * 1024 * 1024;
 
 pub(super) fn title(visitor: &Visitor) -> &'static str {
-    visitor.t("Block numbers", "Bloquear números")
+    visitor.t("Suppress numbers", "Excluir números")
 }
 
 /// `GET /portal/dialing/numbers/new`
@@ -104,6 +104,10 @@ fn page(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Markup {
     let [(_, number), (_, reason), (_, until), (_, file)] = labels(t);
     let until = format!("{until} ({zone})");
     html! {
+        p { (t.t(
+            "No agent calls a number on the suppression list.",
+            "Ningún agente llama a un número de la lista de exclusión.",
+        )) }
         (form::refusal(message))
         p { (t.t(
             "No agent of this account calls a number on the suppression list, whoever asks for the call.",
@@ -119,10 +123,10 @@ fn page(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Markup {
                 "For your team, at most 500 characters.", "Para tu equipo, 500 caracteres como máximo.",
             )))
             (Input::text("until", &until).kind("datetime-local").value(fields.text("until")).hint(t.t(
-                "From then on it may be called again. Leave empty to block it for good.",
-                "Desde entonces se le puede volver a llamar. Déjalo vacío para bloquearlo para siempre.",
+                "From then on it may be called again. Leave empty to suppress it for good.",
+                "Desde entonces se le puede volver a llamar. Déjalo vacío para excluirlo siempre.",
             )))
-            button.primary type="submit" { (t.t("Add number", "Agregar número")) }
+            button.primary type="submit" { (t.t("Suppress number", "Excluir número")) }
         }))
         h2 { (t.t("A file", "Un archivo")) }
         (upload::form(visitor, "/dialing/numbers/upload", MOST, &html! {

@@ -13,6 +13,7 @@ use crate::pages::agents::document::{
 };
 use crate::parts::form::{Input, Select, check, form, refusal};
 use crate::parts::version::{SHOWN_VERSION, hidden};
+use crate::parts::words::{Tone, badge};
 use crate::visit::Visitor;
 
 const HEADERS: (&str, [&str; 2]) = ("http.headers", ["name", "value"]);
@@ -180,7 +181,7 @@ pub(super) fn draw(
     let t = visitor.lang();
     html! {
         (refusal(message))
-        p { strong { (kind_name(kind, t)) } " " (kind_use(kind, t)) }
+        p { (badge(Tone::Plain, kind_name(kind, t))) " " (kind_use(kind, t)) }
         (form(visitor, path, &html! {
             input type="hidden" name="kind" value=(kind.as_str());
             (hidden(fields))

@@ -84,7 +84,7 @@ both! {
         browser.click_first(".page-actions a[href='/portal/dialing/numbers/new']").await;
         browser.fill(("Number", "Número"), "+1 415 555 0123").await;
         browser.fill(("Reason", "Motivo"), "She wrote to us.").await;
-        browser.click(("Add number", "Agregar número")).await;
+        browser.click(("Suppress number", "Excluir número")).await;
         browser.sees(("Number added.", "Número agregado.")).await;
         let number = ("Number to check", "Número por revisar");
         browser.fill(number, "+14155550123").await;
@@ -100,7 +100,7 @@ both! {
         browser.was_refused(422).await;
 
         browser.open("/portal/dialing").await;
-        browser.click_near("She wrote to us.", ("Allow again", "Volver a permitir")).await;
+        browser.click_near("She wrote to us.", ("Allow again", "Permitir de nuevo")).await;
         browser.agrees().await;
         browser.sees(("Number taken off the list.", "Número quitado de la lista.")).await;
         browser.misses("She wrote to us.").await;

@@ -17,7 +17,7 @@ both! {
         let browser = stage.owner(person).await;
         browser.open("/portal/tools").await;
         browser.click(("Create your first tool", "Crear tu primera herramienta")).await;
-        browser.click(("HTTP request (http)", "Solicitud HTTP (http)")).await;
+        browser.click(("HTTP request", "Solicitud HTTP")).await;
         browser.fill(("Name", "Nombre"), "Estado del pedido").await;
         browser.fill(("Description", "Descripción"), "Consulta el estado de un pedido.").await;
         browser.choose(("Method", "Método"), "POST").await;
