@@ -160,31 +160,6 @@ fn table(documents: &[Document], folders: &[Folder], t: Lang) -> Markup {
         .render()
 }
 
-/// Documents; with their folders, unless all are of one.
-fn table(documents: &[Document], folders: Option<&[Folder]>, t: Lang) -> Markup {
-    let folder_of = |document: &Document| {
-        let mut all = folders.unwrap_or_default().iter();
-        all.find(|folder| Some(folder.id) == document.folder_id)
-    };
-    let table = Table::of(t.t("Documents", "Documentos"), documents)
-        .column(t.t("Name", "Nombre"), |row| {
-            html! {
-                a id={ "document-" (row.id) } href={ (PATH) "/knowledge/documents/" (row.id) } { (row.name) }
-            }
-        })
-        .column_if(folders.is_some(), t.t("Folder", "Carpeta"), |row| {
-            html! { @match folder_of(row) {
-                Some(folder) => { (folder.name) }
-                None => { span.none { "–" } }
-            } }
-        })
-        .column(t.t("Type", "Tipo"), |row| source_name(row.source, t))
-        .number(t.t("Size", "Tamaño"), |row| size(row.size_bytes))
-        .column(t.t("Status", "Estado"), |row| state(row, t))
-        .column(t.t("Added", "Agregado"), |row| when(row.created_at));
-    html! { (table) }
-}
-
 fn place(text: &str) -> Option<Option<offhook_domain::FolderId>> {
     match text {
         ROOT => Some(None),

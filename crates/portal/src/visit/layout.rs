@@ -89,45 +89,6 @@ impl Section {
         }
     }
 
-    /// What the section's first page is about, where the page does not say so itself.
-    const fn about(self, lang: Lang) -> Option<&'static str> {
-        Some(match self {
-            Self::Conversations => lang.t(
-                "Calls and chats of your agents, newest first. Open one to see what was said and why it ended.",
-                "Llamadas y chats de tus agentes, primero los más recientes. Abre uno para ver qué se dijo y por qué terminó.",
-            ),
-            Self::Agents => lang.t(
-                "Agents hold calls and chats. Each serves its published version; changes wait until you publish them.",
-                "Los agentes atienden llamadas y chats. Cada uno usa su versión publicada; los cambios esperan a que los publiques.",
-            ),
-            Self::Tools => lang.t(
-                "What agents can do in a conversation, such as ask your systems, transfer or hang up. An agent uses those that you choose in its editor.",
-                "Lo que los agentes pueden hacer en una conversación, como consultar tus sistemas, transferir o colgar. Un agente usa las que elijas en su editor.",
-            ),
-            Self::Knowledge => lang.t(
-                "Documents in which agents look things up. An agent uses those that you choose in its editor.",
-                "Documentos en los que los agentes buscan respuestas. Un agente usa los que elijas en su editor.",
-            ),
-            Self::Numbers => lang.t(
-                "Calls to a number reach its agent. An agent calls from its own oldest number, or else from the account's.",
-                "Las llamadas a un número llegan a su agente. Un agente llama desde su número más antiguo o, si no tiene, desde el de la cuenta.",
-            ),
-            Self::Campaigns => lang.t(
-                "An agent calls a list of recipients at your pace and in your hours, and calls again those it did not reach. ElevenLabs agents call lists as batch calls.",
-                "Un agente llama a una lista de destinatarios a tu ritmo y en tu horario, y vuelve a llamar a quienes no contestaron. Los agentes de ElevenLabs llaman listas como llamadas por lote.",
-            ),
-            Self::Batches => lang.t(
-                "Lists that ElevenLabs agents call, each number once. Agents made here call lists as campaigns.",
-                "Listas que llaman los agentes de ElevenLabs, cada número una vez. Los agentes creados aquí llaman listas como campañas.",
-            ),
-            Self::Dialing => lang.t(
-                "Rules that every outbound call has to pass, and numbers that no agent calls.",
-                "Reglas que debe cumplir toda llamada saliente, y números a los que ningún agente llama.",
-            ),
-            _ => return None,
-        })
-    }
-
     pub(crate) const fn icon(self) -> Icon {
         match self {
             Self::Overview => Icon::OVERVIEW,
@@ -222,7 +183,6 @@ pub(crate) fn page(
                 main id="main" tabindex="-1" {
                     (crumb(frame, title))
                     h1 { (title) }
-                    @if let Some(about) = about(frame, title) { p { (about) } }
                     (body)
                 }
                 @if let Some(notice) = &frame.notice { (toast(notice, lang)) }
@@ -288,13 +248,6 @@ fn respond(status: StatusCode, markup: Markup) -> HttpResponse {
         .insert_header((REFERRER_POLICY, "same-origin"))
         .insert_header((CACHE_CONTROL, "no-store"))
         .body(markup.into_string())
-}
-
-/// The introduction of a section's first page.
-fn about(frame: &Frame<'_>, title: &str) -> Option<&'static str> {
-    let section = frame.section.filter(|_| frame.visitor.is_some())?;
-    let lang = frame.lang;
-    (section.name(lang) == title).then(|| section.about(lang))?
 }
 
 /// The way back to the section, on pages below it.
