@@ -12,6 +12,7 @@ mod endpoint;
 mod endpoints;
 mod error;
 mod fixed_file;
+mod mcp;
 mod openapi;
 mod readiness;
 mod recording;

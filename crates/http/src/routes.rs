@@ -11,6 +11,7 @@ use crate::endpoints::{
     voices, webhooks, widget_door, widget_files, widget_sessions, widgets,
 };
 use crate::error::ApiError;
+use crate::mcp;
 
 /// Every path. Within a resource, fixed paths come before paths with an id in the same place.
 pub(crate) fn table() -> Vec<Endpoint> {
@@ -42,6 +43,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         process::routes(),
         docs::routes(),
         callbacks::routes(),
+        vec![Endpoint::at(mcp::PATH).post(mcp::untranslated)],
     ]
     .into_iter()
     .flatten()

@@ -16,7 +16,7 @@ const WIDGET_METHODS: &str = "GET, POST";
 const WIDGET_REQUEST_HEADERS: &str = "Authorization, Content-Type";
 
 /// The origin of the request, if it may call /v1.
-pub(super) fn allowed_origin(origins: &[String], req: &ServiceRequest) -> Option<HeaderValue> {
+pub(crate) fn allowed_origin(origins: &[String], req: &ServiceRequest) -> Option<HeaderValue> {
     let origin = req.headers().get(header::ORIGIN)?;
     let listed = |allowed: &String| allowed == "*" || allowed.as_bytes() == origin.as_bytes();
     origins.iter().any(listed).then(|| origin.clone())

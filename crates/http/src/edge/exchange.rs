@@ -98,6 +98,11 @@ impl Exchange {
         }));
     }
 
+    /// The address that the rate limits count.
+    pub(crate) const fn address(&self) -> Option<IpAddr> {
+        self.address.get()
+    }
+
     /// The account of the request, once its key is known.
     pub(crate) fn account_id(&self) -> Option<AccountId> {
         self.logged.borrow().as_ref().map(|known| known.account)

@@ -21,7 +21,7 @@ pub(crate) struct StreamSlots {
 }
 
 /// One open stream; dropping it frees its slot.
-pub(super) struct Slot {
+pub(crate) struct Slot {
     slots: Arc<StreamSlots>,
     conversations: Conversations,
     whose: (AccountId, KeyId),
@@ -65,7 +65,7 @@ impl StreamSlots {
 
 impl Slot {
     /// Takes a slot for a stream of this account's key, counted over all processes. `None` if the key has none left.
-    pub(super) async fn take(
+    pub(crate) async fn take(
         slots: &Arc<StreamSlots>,
         conversations: &Conversations,
         whose: (AccountId, KeyId),

@@ -39,6 +39,7 @@ mod legacy_provider;
 mod limits;
 mod lists;
 mod logs;
+mod mcp;
 mod numbers;
 mod operations;
 mod own_keys;
