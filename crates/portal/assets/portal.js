@@ -5,7 +5,7 @@
   const formats = new Map();
   const format = (timeStyle, timeZone) => {
     const key = `${timeStyle} ${timeZone}`;
-    if (!formats.has(key)) formats.set(key, new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle, timeZone }));
+    if (!formats.has(key)) formats.set(key, new Intl.DateTimeFormat(lang, timeStyle === "clock" ? { timeStyle: "short", timeZone } : { dateStyle: "medium", timeStyle, timeZone }));
     return formats.get(key);
   };
 
@@ -15,7 +15,7 @@
       const at = new Date(time.dateTime);
       if (Number.isNaN(at.getTime())) continue;
       time.title = format("long", time.dataset.zone).format(at);
-      time.textContent = format("seconds" in time.dataset ? "medium" : "short", time.dataset.zone).format(at);
+      time.textContent = format("clock" in time.dataset ? "clock" : "seconds" in time.dataset ? "medium" : "short", time.dataset.zone).format(at);
     }
   };
 

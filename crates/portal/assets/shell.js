@@ -1,6 +1,8 @@
 // The frame beyond links and forms: the search as a dialog, filters behind a button, notices that are put away.
 (() => {
-  document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  const showTab = () => document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  window.addEventListener("resize", showTab);
+  showTab();
   const palette = document.getElementById("palette");
   const field = palette?.querySelector("input");
   const open = () => {

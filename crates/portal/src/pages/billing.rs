@@ -134,7 +134,7 @@ fn plan(visitor: &Visitor, renews_at: Option<Timestamp>) -> Markup {
             (list::fact(t.t("Concurrent calls", "Llamadas simultáneas"), number(Some(terms.live_calls), "")))
             (list::fact(t.t("Seats", "Lugares"), number(terms.seats_max, unlimited)))
             (list::fact(t.t("Retention (days)", "Retención (días)"), number(terms.retention_days, unlimited)))
-            (list::fact(t.t("Engine module", "Módulo Engine"), yes(terms.engine_module, t)))
+            (list::fact(t.t("Knowledge (Engine module)", "Conocimiento (módulo Engine)"), yes(terms.engine_module, t)))
         }
         }
     }

@@ -125,7 +125,15 @@ struct Hit {
 async fn hits(visitor: &Visitor, q: &str) -> Result<Markup> {
     let lang = visitor.lang();
     let groups = match q.is_empty() {
-        true => vec![(lang.t("Go to", "Ir a"), pages(visitor, q, usize::MAX))],
+        true => {
+            let all = pages(visitor, q, usize::MAX).into_iter();
+            let (deeds, pages) =
+                all.partition(|hit| hit.path.contains("/new") || hit.path.starts_with("/try"));
+            vec![
+                (lang.t("Pages", "Páginas"), pages),
+                (lang.t("Actions", "Acciones"), deeds),
+            ]
+        }
         false => vec![
             (lang.t("Pages", "Páginas"), pages(visitor, q, MOST)),
             (Section::Agents.name(lang), agents(visitor, q).await?),

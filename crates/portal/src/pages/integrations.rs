@@ -54,17 +54,17 @@ async fn list(visit: Visit<Viewer>) -> Answer {
             div.apps { @for integration in near { (card(integration, &visit)) } }
         }
         @if !far.is_empty() {
-            h2 { (t.t("Not set up on this service", "Sin configurar en este servicio")) }
+            h2 { (t.t("By your operator", "A cargo de tu operador")) }
             p.soft { (t.t(
-                "The operator of this service registers Offhook with the application once; then every account can connect its own.",
-                "El operador de este servicio registra Offhook en la aplicación una vez; después cada cuenta puede conectar la suya.",
+                "Applications that the operator of this service can set up. Then you connect your own account here.",
+                "Aplicaciones que el operador de este servicio puede configurar. Después conectas aquí tu propia cuenta.",
             )) }
             div.apps {
                 @for integration in far {
                     section.card {
                         h2 { (integration.toolkit.name) }
                         p.soft { (category_name(integration.toolkit.category, t)) }
-                        p { (use_of(integration.toolkit.category, t)) }
+                        p { (category_use(integration.toolkit.category, t)) }
                         p { (badge(Tone::Plain, t.t("Not set up", "Sin configurar"))) }
                     }
                 }
@@ -87,7 +87,7 @@ fn card(integration: &Integration, visitor: &Visitor) -> Markup {
         section.card {
             h2 { (toolkit.name) }
             p.soft { (category_name(toolkit.category, t)) }
-            p { (use_of(toolkit.category, t)) }
+            p { (category_use(toolkit.category, t)) }
             p { (badge(tone, status_name(integration.status, t))) }
             @if let Some(error) = &integration.last_error { p.hint { (written::<IntegrationFault>(error, t)) } }
             @if let Some(at) = integration.connected_at { p.soft { (t.t("since ", "desde ")) (when(at)) } }
@@ -133,16 +133,15 @@ const fn status_name(status: IntegrationStatus, t: Lang) -> &'static str {
     }
 }
 
-/// What agents do with an application.
-const fn use_of(category: IntegrationCategory, t: Lang) -> &'static str {
+const fn category_use(category: IntegrationCategory, t: Lang) -> &'static str {
     match category {
         IntegrationCategory::Calendar => t.t(
-            "Agents look up free times and book appointments.",
-            "Los agentes consultan horarios libres y agendan citas.",
+            "Agents find free times and book appointments during the call.",
+            "Los agentes buscan horarios libres y agendan citas durante la llamada.",
         ),
         IntegrationCategory::Crm => t.t(
-            "Agents look up customers and log conversations.",
-            "Los agentes consultan clientes y registran conversaciones.",
+            "Agents look up who calls and keep the contact up to date.",
+            "Los agentes consultan quién llama y mantienen al día el contacto.",
         ),
     }
 }

@@ -108,7 +108,6 @@ fn facts(visitor: &Visitor) -> Markup {
             (list::fact(t.t("Name", "Nombre"), &account.name))
             (list::fact(t.t("Plan", "Plan"), html! { a href={ (crate::PATH) "/billing" } { (plan_name(account.plan.as_str())) } }))
             (list::copied(t, "id", t.t("Account ID", "ID de la cuenta"), account.id))
-            (list::fact(t.t("Time zone", "Zona horaria"), visitor.zone().name()))
             (list::fact(t.t("Created", "Creada"), words::when(account.created_at)))
         }
     }

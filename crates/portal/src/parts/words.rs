@@ -49,6 +49,14 @@ pub(crate) fn when_exactly(at: Timestamp) -> Markup {
     }
 }
 
+/// The time of day of an instant, where the day is known.
+pub(crate) fn clock(at: Timestamp) -> Markup {
+    let zone = zone();
+    html! {
+        time datetime=(at) data-zone=(zone.name()) data-clock="" { (zone.shown(at, "%H:%M")) }
+    }
+}
+
 /// An instant, or a dash.
 pub(crate) fn when_if(at: Option<Timestamp>) -> Markup {
     at.map_or_else(|| html! { span.none { "–" } }, when)

@@ -104,6 +104,11 @@ fn engine(visitor: &Visitor, view: &AgentView, figures: &Markup) -> Markup {
             (list::fact(t.t("Language", "Idioma"), &agent.language))
             (list::fact(t.t("Model", "Modelo"), or_dash(&pair("llm.provider", "llm.model"))))
             (list::fact(t.t("Voice", "Voz"), or_dash(&pair("voice.provider", "voice.voice_id"))))
+            @if !view.numbers.is_empty() {
+                (list::fact(t.t("Phone numbers", "Números"), html! {
+                    @for number in &view.numbers { div { (number.phone_number) } }
+                }))
+            }
             (list::fact(t.t("Updated", "Actualizado"), when(agent.updated_at)))
             (list::copied(t, "id", "ID", agent.id))
         }

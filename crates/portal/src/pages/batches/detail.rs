@@ -192,11 +192,11 @@ async fn recipients(visitor: &Visitor, batch: &Batch) -> Result<Markup> {
     let here = format!("{PATH}/batch-calls/{}", batch.id);
     Ok(html! {
         h2 { (t.t("People", "Personas")) }
+        p { a.button href={ (here) "/results" } { (t.t("Download results (CSV)", "Descargar resultados (CSV)")) } }
         form.filters method="get" action=(here) {
             (list::filter(visitor, "status", t.t("Status", "Estado"), t.t("All", "Todos"),
                 states.map(|status| (status.as_str(), recipient_name(*status, t)))))
             button type="submit" { (t.t("Filter", "Filtrar")) }
-            a.button href={ (here) "/results" } { (t.t("Download results (CSV)", "Descargar resultados (CSV)")) }
         }
         @if rows.items.is_empty() { p.soft { (t.t("No people with this status.", "Ninguna persona con este estado.")) } } @else {
             (Table::of(t.t("People", "Personas"), &rows.items)

@@ -70,11 +70,11 @@ pub(super) async fn section(visitor: &Visitor, campaign: &Campaign) -> Result<Ma
     let outcomes = outcomes.map(|outcome| (outcome.as_str(), wording::outcome(*outcome, t).1));
     Ok(html! {
         h2 { (t.t("Recipients", "Destinatarios")) }
+        p { a.button href={ (here) "/results" } { (t.t("Download results (CSV)", "Descargar resultados (CSV)")) } }
         form.filters method="get" action=(here) {
             (list::filter(visitor, "status", t.t("Status", "Estado"), all, states))
             (list::filter(visitor, "outcome", t.t("Latest outcome", "Último resultado"), all, outcomes))
             button type="submit" { (t.t("Filter", "Filtrar")) }
-            a.button href={ (here) "/results" } { (t.t("Download results (CSV)", "Descargar resultados (CSV)")) }
         }
         (drawn(visitor, campaign, &table(visitor, campaign, &rows)))
         (list::more(visitor, &rows, |row| (Timestamp::from_micros(i64::from(row.place)), Uuid::nil())))

@@ -56,7 +56,7 @@ impl Turns {
     /// Where the turn is: in the recording, with a play button; in the call; in a chat, the time.
     fn place(self, turn: &Moment) -> Markup {
         let Some(begins) = self.answered_at else {
-            return words::when(turn.at);
+            return words::clock(turn.at);
         };
         let into = turn.at.since(begins);
         let place = words::length(into);

@@ -24,7 +24,7 @@ pub(super) async fn part(
     let (t, query) = (visitor.lang(), visitor.query());
     let answer = answer(visitor).await?;
     Ok(html! {
-        form method="get" action={ (PATH) "/dialing#check" } {
+        form.filters method="get" action={ (PATH) "/dialing#check" } {
             (Input::text("to", t.t("Number to check", "Número por revisar")).kind("tel").value(query.text("to")).required())
             (agents.field(visitor, "agent", t.t("Agent that would call", "Agente que llamaría"), query.text("agent"), Some(t.t("No agent in particular", "Ningún agente en particular"))))
             @if rules.consent_required {

@@ -141,7 +141,10 @@ async fn page(
             Source::Text => (form::form(visitor, "/knowledge/text", &html! {
                 (name.required())
                 (folder)
-                (Input::text("text", t.t("Text", "Texto")).rows(16).value(fields.raw("text")).required())
+                (Input::text("text", t.t("Text", "Texto")).rows(16).value(fields.raw("text")).required().hint(t.t(
+                    "Plain text or Markdown. Headings and short paragraphs help agents find the passage that answers.",
+                    "Texto sin formato o Markdown. Los títulos y los párrafos cortos ayudan a los agentes a encontrar el pasaje que responde.",
+                )))
                 button.primary type="submit" { (t.t("Add", "Agregar")) }
             })),
             Source::Address => (form::form(visitor, "/knowledge/address", &html! {

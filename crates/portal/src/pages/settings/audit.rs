@@ -59,7 +59,7 @@ pub(super) async fn log(visit: Visit<Viewer>) -> Answer {
             ))
         } @else {
             (Table::of(title, &entries.items)
-                .column(t.t("When", "Cuándo"), |entry| words::when(entry.at))
+                .column(t.t("When", "Cuándo"), |entry| words::when_exactly(entry.at))
                 .column(t.t("Who", "Quién"), |entry| actor_told(&entry.actor, &members, t))
                 .column(t.t("Action", "Acción"), |entry| action_told(&entry.action, t))
                 .column(t.t("Target", "Elemento"), |entry| html! {

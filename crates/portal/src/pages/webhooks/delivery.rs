@@ -40,6 +40,7 @@ async fn draw(visitor: &Visitor, message: Option<&str>) -> Result<Markup> {
         .find(|view| view.endpoint.id == story.delivery.endpoint_id);
     Ok(html! {
         (form::refusal(message))
+        @if visitor.may(MemberRole::Developer) && story.payload.is_some() { (again(visitor, &story, endpoint)) }
         p.lead {
             (t.t("Sent to ", "Enviado a "))
             @match endpoint {
@@ -52,7 +53,6 @@ async fn draw(visitor: &Visitor, message: Option<&str>) -> Result<Markup> {
             div {
                 h2 { (t.t("Payload", "Contenido")) }
                 (payload(visitor, &story))
-                @if visitor.may(MemberRole::Developer) && story.payload.is_some() { (again(visitor, &story, endpoint)) }
             }
         }
     })
@@ -63,7 +63,6 @@ fn again(visitor: &Visitor, story: &DeliveryStory, endpoint: Option<&EndpointVie
     let t = visitor.lang();
     let status = endpoint.map(|view| view.endpoint.status);
     html! {
-        @if status.is_some() { h2 { (t.t("Resend", "Reenviar")) } }
         @match status {
             None => {},
             Some(EndpointStatus::Disabled) => p.soft {
@@ -73,16 +72,18 @@ fn again(visitor: &Visitor, story: &DeliveryStory, endpoint: Option<&EndpointVie
                 ))
             },
             Some(EndpointStatus::Enabled) => {
-                p { (t.t(
-                    "Makes one more attempt with the same event ID, outside the schedule. Your server should discard events it has already processed.",
-                    "Hace un intento más con el mismo ID de evento, fuera del calendario. Tu servidor debe descartar los eventos que ya procesó.",
+                div.page-actions {
+                    (form::button(
+                        visitor,
+                        &format!("/webhooks/deliveries/{}/redeliver", story.delivery.id),
+                        t.t("Resend", "Reenviar"),
+                        &[],
+                    ))
+                }
+                p.soft { (t.t(
+                    "Resending makes one more attempt with the same event ID, outside the schedule. Your server should discard events it has already processed.",
+                    "Al reenviar se hace un intento más con el mismo ID de evento, fuera del calendario. Tu servidor debe descartar los eventos que ya procesó.",
                 )) }
-                (form::button(
-                    visitor,
-                    &format!("/webhooks/deliveries/{}/redeliver", story.delivery.id),
-                    t.t("Resend", "Reenviar"),
-                    &[],
-                ))
             },
         }
     }

@@ -7,6 +7,7 @@ use offhook_services::event_example;
 
 use crate::lang::Lang;
 use crate::pages::agents::document::pretty;
+use crate::parts::sample;
 use crate::trouble::Answer;
 use crate::visit::{Viewer, Visit};
 
@@ -55,7 +56,7 @@ pub(super) async fn catalog(visit: Visit<Viewer>) -> Answer {
             section {
                 h2 { code { (kind) } }
                 p { (meaning(kind, t)) }
-                pre.wrapped tabindex="0" aria-label={ (t.t("Example of ", "Ejemplo de ")) (kind) } { (body) }
+                (sample::code(t, kind.as_str(), "JSON", &body))
             }
         }
     };
