@@ -65,7 +65,7 @@ both! {
         let browser = stage.owner(person).await;
         browser.open("/portal/profile/two-step").await;
         browser.axe().await;
-        let key = browser.text_of("p code").await;
+        let key = browser.text_of("#copied-key").await;
         browser.fill(("Password", "Contraseña"), PASSWORD).await;
         browser.fill(("Code", "Código"), &code(&key, 0)).await;
         browser.click(("Turn on", "Activar")).await;
