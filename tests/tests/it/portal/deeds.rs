@@ -189,7 +189,7 @@ both! {
         browser.sees(("You won't be able to see it again.", "No podrás verlo de nuevo.")).await;
         browser.reload().await;
         browser.sees(("can't be shown again", "no se puede mostrar de nuevo")).await;
-        browser.click(("I've saved it", "Ya lo guardé")).await;
+        browser.click(("Back to API keys", "Volver a las claves de API")).await;
         browser.click_near("CRM", ("Revoke", "Revocar")).await;
         browser.agrees().await;
         browser.sees(("Revoked and expired keys", "Claves revocadas y vencidas")).await;
