@@ -424,11 +424,8 @@ async fn billing_and_integrations_are_told_as_they_are() {
     wrong.shows(&["The start date is after the end date."]);
     ana.get("/billing/invoices").await.assert(200);
 
-    ana.sees(
-        "/integrations",
-        &["Not set up on this service", "Google Calendar"],
-    )
-    .await;
+    ana.sees("/integrations", &["By your operator", "Google Calendar"])
+        .await;
     let (store, toolkit) = (world.services.store(), "google_calendar".to_owned());
     let now = world.clock.now();
     must(
