@@ -40,8 +40,8 @@ async fn shelf(visit: Visit<Viewer>) -> Answer {
     let keys = keys(&visit).list(visit.account()).await?;
     let body = html! {
         (introduction(&visit))
+        @if visit.may(MemberRole::Developer) { (creation::form_of(&visit, &Fields::default(), None, keys.is_empty())) }
         (tables(&visit, &keys))
-        @if visit.may(MemberRole::Developer) { (creation::form_of(&visit, &Fields::default(), None)) }
     };
     Ok(visit.page(SECTION, title(&visit), &body))
 }

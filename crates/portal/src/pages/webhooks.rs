@@ -60,9 +60,12 @@ async fn shelf(visit: Visit<Viewer>) -> Answer {
     let health = webhooks.health(visit.account()).await?;
     let body = html! {
         (introduction(&visit))
+        @if visit.may(MemberRole::Developer) {
+            @let fields = with_events(Fields::default(), None);
+            (registration(&visit, &fields, None, endpoints.items.is_empty()))
+        }
         (endpoints_table(&visit, &endpoints.items, &health))
         (list::more(&visit, &endpoints, |view| (view.endpoint.created_at, view.endpoint.id.uuid())))
-        @if visit.may(MemberRole::Developer) { (registration(&visit, &with_events(Fields::default(), None), None)) }
     };
     Ok(tab(&visit, "/webhooks", StatusCode::OK, &body))
 }
@@ -144,11 +147,16 @@ fn endpoints_table(
     }
 }
 
-fn registration(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Markup {
+fn registration(
+    visitor: &Visitor,
+    fields: &Fields,
+    message: Option<&str>,
+    is_open: bool,
+) -> Markup {
     let t = visitor.lang();
     html! {
-        section.form-card aria-labelledby="register" {
-            h2 #register { (t.t("Add endpoint", "Agregar punto de conexión")) }
+        details.group open[is_open || message.is_some()] {
+            summary { (t.t("New endpoint", "Nuevo punto de conexión")) }
             (form::refusal(message))
             (form::form(visitor, "/webhooks", &html! {
                 (address_fields(visitor, fields))
@@ -249,7 +257,7 @@ async fn register(post: Post<Developer>) -> Answer {
             let endpoints = webhooks.list(post.account(), page).await?;
             let health = webhooks.health(post.account()).await?;
             let body = html! {
-                (registration(&post, &post.fields, Some(&message)))
+                (registration(&post, &post.fields, Some(&message), true))
                 h2 { (post.t("Endpoints", "Puntos de conexión")) }
                 (endpoints_table(&post, &endpoints.items, &health))
             };

@@ -250,14 +250,31 @@ fn respond(status: StatusCode, markup: Markup) -> HttpResponse {
         .body(markup.into_string())
 }
 
+/// Lists below a section, to which the pages below them lead back.
+const LISTS: [(&str, &str, &str); 2] = [
+    ("/webhooks/deliveries", "Deliveries", "Entregas"),
+    ("/knowledge/folders", "Folders", "Carpetas"),
+];
+
 /// The way back to the section, on pages below it.
 fn crumb(frame: &Frame<'_>, title: &str) -> Markup {
     let lang = frame.lang;
-    let above = frame.section.filter(|section| section.name(lang) != title);
+    let section = frame.section.filter(|section| section.name(lang) != title);
+    let above = section.map(|section| {
+        let path = frame.path.strip_prefix(crate::PATH).unwrap_or_default();
+        let mut lists = LISTS.iter();
+        let list = lists.find(|(list, ..)| {
+            path.strip_prefix(list)
+                .is_some_and(|rest| rest.starts_with('/'))
+        });
+        list.map_or((section.path(), section.name(lang)), |(list, en, es)| {
+            (*list, lang.t(en, es))
+        })
+    });
     html! {
-        @if let Some(section) = above.filter(|_| frame.visitor.is_some()) {
+        @if let Some((path, name)) = above.filter(|_| frame.visitor.is_some()) {
             nav.crumb aria-label=(lang.t("Breadcrumb", "Ruta")) {
-                a href={ (crate::PATH) (section.path()) } { (section.name(lang)) }
+                a href={ (crate::PATH) (path) } { (name) }
                 (Icon::NEXT)
             }
         }

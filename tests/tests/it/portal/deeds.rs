@@ -183,6 +183,7 @@ both! {
         browser.sees("+15005550177").await;
 
         browser.open("/portal/developers").await;
+        browser.click(("New key", "Nueva clave")).await;
         browser.fill(("Name", "Nombre"), "CRM").await;
         browser.click("calls:read").await;
         browser.click(("Create key", "Crear clave")).await;
@@ -239,15 +240,17 @@ both! {
         browser.tabs_to(("Password", "Contraseña")).await;
         browser.presses(PASSWORD).await;
         browser.presses(&Key::Enter).await;
-        browser.sees(("Create key", "Crear clave")).await;
+        browser.sees(("New key", "Nueva clave")).await;
 
         browser.reload().await;
         let passed = browser.tabs_to(("Skip to content", "Ir al contenido")).await;
         assert_eq!(passed, [""; 0], "the way past the menu is the first of all");
         browser.presses(&Key::Enter).await;
-        let passed = browser.tabs_to(("Name", "Nombre")).await;
+        let passed = browser.tabs_to(("New key", "Nueva clave")).await;
         let menu = browser.words(&("Overview", "Resumen"));
         assert!(!passed.iter().any(|name| name == menu), "{passed:?}");
+        browser.presses(&Key::Enter).await;
+        browser.tabs_to(("Name", "Nombre")).await;
         browser.presses("CRM").await;
         browser.tabs_to("calls:read").await;
         browser.presses(" ").await;

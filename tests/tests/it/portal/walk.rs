@@ -56,6 +56,7 @@ async fn a_person_hears_a_call_makes_a_key_and_a_webhook_and_publishes_an_agent(
 
     // Create a key, and use it.
     browser.click("API keys").await;
+    browser.click("New key").await;
     browser.fill("Name", "CRM").await;
     browser.click("calls:read").await;
     browser.click("Create key").await;
@@ -71,6 +72,7 @@ async fn a_person_hears_a_call_makes_a_key_and_a_webhook_and_publishes_an_agent(
     // Create a webhook, and send a test event.
     let receiver = Receiver::start().await;
     browser.click("Webhooks").await;
+    browser.click("New endpoint").await;
     browser.fill("URL", &receiver.url("/offhook")).await;
     browser.fill("Description", "Our CRM").await;
     browser.click("Add endpoint").await;

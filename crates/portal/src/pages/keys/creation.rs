@@ -148,12 +148,17 @@ fn scopes_field(typed: &Fields, t: Lang) -> Markup {
 }
 
 /// The form that creates a key; `typed` is the input of a refused one.
-pub(super) fn form_of(visitor: &Visitor, typed: &Fields, message: Option<&str>) -> Markup {
+pub(super) fn form_of(
+    visitor: &Visitor,
+    typed: &Fields,
+    message: Option<&str>,
+    is_open: bool,
+) -> Markup {
     let t = visitor.lang();
     let zone = visitor.zone().name();
     html! {
-        section.form-card aria-labelledby="create" {
-            h2 #create { (t.t("Create key", "Crear clave")) }
+        details.group open[is_open || message.is_some()] {
+            summary { (t.t("New key", "Nueva clave")) }
             (form::refusal(message))
             (form::form(visitor, "/developers", &html! {
                 (form::Input::text("name", t.t("Name", "Nombre"))
@@ -275,7 +280,7 @@ pub(super) async fn create(post: Post<Developer>) -> Answer {
 async fn refuse(post: &Post<Developer>, message: &str) -> Answer {
     let keys = keys(post).list(post.account()).await?;
     let body = html! {
-        (form_of(post, &post.fields, Some(message)))
+        (form_of(post, &post.fields, Some(message), true))
         h2 { (title(post)) }
         (tables(post, &keys))
     };

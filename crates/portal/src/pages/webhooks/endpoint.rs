@@ -108,6 +108,14 @@ fn draw(visitor: &Visitor, looked: &Looked<'_>) -> Markup {
     html! {
         (form::refusal(homeless.map(|refused| refused.message)))
         p.lead.url { (endpoint.url) }
+        @let given_up = looked.health.as_ref().map_or(0, |health| health.exhausted_count);
+        @if given_up > 0 {
+            p.warning role="status" { (text!(
+                t,
+                "{given_up} deliveries failed since the last one that succeeded. See below what your server answered, then recover them.",
+                "Fallaron {given_up} entregas desde la última exitosa. Mira abajo qué respondió tu servidor y luego recupéralas."
+            )) }
+        }
         (facts(visitor, looked))
         h2 { (t.t("Signing secrets", "Secretos de firma")) }
         (secrets_table(visitor, &looked.secrets))
