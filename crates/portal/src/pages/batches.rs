@@ -111,6 +111,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
                 .column(t.t("Agent", "Agente"), |batch| agents.link(batch.agent_id))
                 .column(t.t("Status", "Estado"), |batch| state(batch, t))
                 .column(t.t("Done", "Hecho"), |batch| bar(batch, t))
+                .number(t.t("Failed", "Fallidas"), |batch| count(i64::from(batch.failed)))
                 .column(t.t("Starts", "Comienza"), |batch| when_if(batch.started_at.or(batch.scheduled_at)))
                 .column(t.t("Created", "Creado"), |batch| when(batch.created_at)))
         }

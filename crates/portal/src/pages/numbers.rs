@@ -173,6 +173,10 @@ async fn add_page(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> 
     let nobody = Some(t.t("None yet", "Ninguno todavía"));
     Ok(html! {
         (form::refusal(message))
+        p { (t.t(
+            "Takes a number of this service's own network, so that an agent answers it and calls from it. Numbers of your own carrier are imported instead.",
+            "Toma un número de la red propia de este servicio, para que un agente lo conteste y llame desde él. Los números de tu operador se importan.",
+        )) }
         @if !visitor.services().numbers().are_taken_by_accounts() { p.warning { (by_operator(t)) } }
         (form::form(visitor, "/phone-numbers/new", &html! {
             (Input::text("phone_number", t.t("Number", "Número")).kind("tel").value(fields.text("phone_number")).required().hint(t.t(

@@ -14,6 +14,7 @@ use crate::fields::Fields;
 use crate::lang::{Lang, text};
 use crate::parts::form::{self, Input, Select};
 use crate::parts::list::{self, Table};
+use crate::parts::sample;
 use crate::parts::words::{Tone, badge, count};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::Section;
@@ -174,6 +175,7 @@ async fn page(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Resu
                 "The first row names the columns. One column has the phone numbers, with + and the country code. The others become conversation variables. Up to 10,000 people and 4 MiB.",
                 "La primera fila nombra las columnas. Una columna tiene los números, con + y el código del país. Las demás se vuelven variables de la conversación. Hasta 10,000 personas y 4 MiB.",
             )))
+            (sample::code(t, "csv", t.t("Example", "Ejemplo"), "to,name\n+525512345678,Ana"))
             p { button.primary type="submit" { (t.t("Review the list", "Revisar la lista")) } }
             p.hint { (t.t("No calls are placed yet.", "Todavía no se hace ninguna llamada.")) }
         }))

@@ -191,10 +191,16 @@ async fn page(visitor: &Visitor, fields: &Fields, messages: &[String]) -> Result
         (retries(&sheet))
         (breaker(&sheet))
         p { button.primary type="submit" { (title(t)) } }
-        p.hint { (t.t("No calls are placed yet.", "Todavía no se hace ninguna llamada.")) }
     };
     let links = sheet.links(messages);
-    Ok(html! { (all_of(t, &links)) (form::kept(visitor, "/campaigns/new", &controls)) })
+    Ok(html! {
+        p { (t.t(
+            "You add the recipients next, see what they would cost, and then start the campaign.",
+            "Después agregas los destinatarios, ves cuánto costarían y comienzas la campaña.",
+        )) }
+        (all_of(t, &links))
+        (form::kept(visitor, "/campaigns/new", &controls))
+    })
 }
 
 fn borrowed(options: &[(String, String)]) -> Vec<(&str, &str)> {

@@ -9,6 +9,7 @@ use crate::fields::Fields;
 use crate::lang::{Lang, text};
 use crate::pages::conversations::plain;
 use crate::parts::form::{self, Input};
+use crate::parts::sample;
 use crate::parts::words::count;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::upload;
@@ -134,6 +135,7 @@ fn page(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Markup {
                 "The first row names the columns: number, and if you like reason and until. Up to 500,000 numbers and 20 MiB. A number that is on the list already gets the new reason and time.",
                 "La primera fila nombra las columnas: number y, si quieres, reason y until. Hasta 500,000 números y 20 MiB. Un número que ya está en la lista recibe el motivo y la fecha nuevos.",
             )))
+            (sample::code(t, "csv", t.t("Example", "Ejemplo"), "number,reason\n+525512345678,Asked by letter"))
             p { button.primary type="submit" { (t.t("Upload", "Subir")) } }
         }))
     }
