@@ -30,11 +30,7 @@ pub(super) fn routes() -> Vec<Page> {
 async fn show(guest: Guest) -> Answer {
     let people = guest.portal.services.people();
     if !people.awaits_first_account().await? {
-        let message = guest.t(
-            "This service is already set up. Sign in.",
-            "Este servicio ya está configurado. Inicia sesión.",
-        );
-        return Ok(guest.go("/sign-in", message));
+        return Ok(guest.go("/sign-in", ""));
     }
     Ok(page(&guest, StatusCode::OK, &Fields::default(), None))
 }

@@ -51,13 +51,11 @@ async fn ask(guest: Guest) -> Answer {
             let kept = (&Kept::default(), has_passkeys);
             code_page(&guest, StatusCode::OK, kept, None)
         }
-        false => guest.go(
-            "/sign-in",
-            guest.t(
-                "Your sign-in has expired. Enter your password again.",
-                "Tu inicio de sesión venció. Escribe otra vez tu contraseña.",
-            ),
-        ),
+        false => {
+            let (status, kept) = (StatusCode::OK, Kept::default());
+            let message = expired(guest.lang);
+            crate::signed_out::page(&guest, status, &kept, "", Some(message))
+        }
     })
 }
 
@@ -86,10 +84,7 @@ async fn finish(guest: Guest, body: Payload) -> Answer {
             Ok(answer)
         }
         Err(CodeError::Expired) => {
-            let message = guest.t(
-                "Your sign-in has expired. Enter your password again.",
-                "Tu inicio de sesión venció. Escribe otra vez tu contraseña.",
-            );
+            let message = expired(guest.lang);
             let status = StatusCode::UNPROCESSABLE_ENTITY;
             Ok(crate::signed_out::page(
                 &guest,
@@ -114,6 +109,13 @@ async fn finish(guest: Guest, body: Payload) -> Answer {
         }
         Err(CodeError::Store(error)) => Err(error.into()),
     }
+}
+
+const fn expired(lang: Lang) -> &'static str {
+    lang.t(
+        "Your sign-in has expired. Enter your password again.",
+        "Tu inicio de sesión venció. Escribe otra vez tu contraseña.",
+    )
 }
 
 const fn wrong_code(lang: Lang) -> &'static str {

@@ -10,7 +10,7 @@ use super::{engine_agent, refused_tab, tabbed};
 use crate::fields::Fields;
 use crate::lang::{Lang, text};
 use crate::parts::form::{Input, Select, check, form, kept, refusal};
-use crate::parts::{list, secret, version};
+use crate::parts::{list, sample, secret, version};
 use crate::trouble::{Answer, Result, Trouble};
 use crate::visit::layout::Section;
 use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
@@ -22,6 +22,21 @@ const URL: &str = "context_url.url";
 const OUTGOING: &str = "context_url.outgoing";
 const FAILURE: &str = "context_url.failure_message";
 const NEW_SECRET: &str = "new_secret";
+
+/// What a context URL is asked, and what it may answer.
+const ASKED: &str = r#"{
+  "direction": "inbound",
+  "channel": "phone",
+  "customer_number": "+5215512345678",
+  "agent_number": "+15005550100",
+  "agent_id": "0190163d-…",
+  "call_id": "call_0190163d-…",
+  "metadata": {}
+}"#;
+const ANSWERED: &str = r#"{
+  "variables": { "name": "Ana" },
+  "language": "es-MX"
+}"#;
 
 async fn current(visitor: &Visitor, id: AgentId) -> Result<AgentSettingsView> {
     let agents = visitor.services().agents();
@@ -133,6 +148,11 @@ fn context(fields: &Fields, t: Lang) -> Markup {
         p.hint { (t.t(
             "Your server is asked before the agent answers a call, while it rings: for up to 2 seconds. It may set variables and the language, choose another published agent, or refuse the call. Requests are signed as webhooks are.",
             "Se consulta a tu servidor antes de que el agente conteste, mientras suena: hasta 2 segundos. Puede dar variables y el idioma, elegir otro agente publicado o rechazar la llamada. Las solicitudes se firman como los webhooks.")) }
+        details {
+            summary { (t.t("Example of a request and a response", "Ejemplo de solicitud y respuesta")) }
+            (sample::code(t, "asked", t.t("Request", "Solicitud"), ASKED))
+            (sample::code(t, "answered", t.t("Response, every member optional", "Respuesta, todos los campos opcionales"), ANSWERED))
+        }
         (Input::text(URL, t.t("URL", "URL")).kind("url").value(fields.raw(URL)).hint(t.t(
             "A public https:// URL. Leave empty to turn it off.", "Una URL https:// pública. Déjala vacía para desactivarla.")))
         (check(OUTGOING, "on", t.t("Ask before outgoing calls, too", "Consultar también antes de las llamadas salientes"), fields.is_set(OUTGOING)))

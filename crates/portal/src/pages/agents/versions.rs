@@ -46,6 +46,10 @@ pub(super) async fn history(visit: Visit<Viewer>) -> Answer {
                 "La primera versión se crea al guardar la configuración del agente.",
             ), None))
         } @else {
+            p { (t.t(
+                "Each save makes a version. Calls use the one that is live; any other can be published or restored.",
+                "Cada vez que guardas se crea una versión. Las llamadas usan la que está en uso; cualquier otra se puede publicar o restaurar.",
+            )) }
             (compare_form(&visit, &view, view.agent.published_version, view.agent.head_version))
             (Table::of(t.t("Versions", "Versiones"), &page.items)
                 .column(t.t("Version", "Versión"), |shown| {
@@ -287,6 +291,11 @@ pub(super) async fn diff(visit: Visit<Viewer>) -> Answer {
     let (old, new) = (side(old), side(new));
     let body = html! {
         h2 { (text!(t, "Version {} to {}", "Versión {} a {}", numbers.0, numbers.1)) }
+        @if numbers.1 != agent.published_version && visit.may(MemberRole::Developer) {
+            div.page-actions { a.button href={ (PATH) "/agents/" (agent.id) "/versions/" (numbers.1) } {
+                (text!(t, "Publish version {}…", "Publicar la versión {}…", numbers.1))
+            } }
+        }
         (compare_form(&visit, &view, numbers.0, numbers.1))
         dl.facts {
             @for version in &saved {

@@ -86,6 +86,8 @@ impl Figures {
                     p { a href={ (PATH) "/billing" } { (t.t("Billing", "Facturación")) } }
                 }))
             }
+            @let zone = range.zone.name();
+            p.soft { (text!(t, "Times are in {zone}. Changes are against the period before.", "Las horas son de {zone}. Los cambios son frente al periodo anterior.")) }
             @if self.before.is_none() && range.edges.len() > 1 {
                 p.soft { (t.t(
                     "There is no comparison: conversations of the period before are no longer kept.",
