@@ -14,7 +14,7 @@ use offhook_domain::json::{Fault, FieldError, Json, item_path, member_path};
 use offhook_domain::tool::{Header, TOOLS_AT_MOST, Tool};
 use offhook_domain::{AccountId, AgentConfig, E164, ToolId};
 use offhook_egress::{GuardedClient, TargetUrl};
-use offhook_storage::{StoreError, ToolChange, ToolRow, mint};
+use offhook_storage::{PinningAgent, StoreError, ToolChange, ToolRow, mint};
 
 use crate::error::{Result, UseCaseError};
 use crate::knowledge::SEARCH;
@@ -54,6 +54,11 @@ impl ToolShelf {
         let rows = self.ctx.store.tools(account, page.after, limit).await?;
         let views = rows.into_iter().map(view).collect::<Result<_, _>>()?;
         Ok(Page::of(views, page.limit))
+    }
+
+    /// The agents whose published versions have tools, by name, each with a tool.
+    pub async fn users(&self, account: AccountId) -> Result<Vec<(ToolId, PinningAgent)>> {
+        Ok(self.ctx.store.tool_users(account).await?)
     }
 
     pub async fn get(&self, account: AccountId, id: ToolId) -> Result<ToolView> {

@@ -87,6 +87,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
     let t = visit.lang();
     let page = visit.page_of(ToolId::from_uuid);
     let found = visit.services().tools().list(visit.account(), page).await?;
+    let users = visit.services().tools().users(visit.account()).await?;
     let title = Section::Tools.name(t);
     let may_make = visit.may(MemberRole::Developer);
     let body = html! {
@@ -107,6 +108,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
                 .column(t.t("Name", "Nombre"), |view| html! { a href={ (PATH) "/tools/" (view.row.id) } { (view.row.name) } })
                 .column(t.t("Type", "Tipo"), |view| html! { @if let Some(kind) = kind_of(view) { (badge(Tone::Plain, kind_name(kind, t))) } })
                 .column(t.t("Description", "Descripción"), |view| view.definition.get("description").and_then(Json::as_str).unwrap_or(""))
+                .number(t.t("Agents", "Agentes"), |view| users.iter().filter(|(tool, _)| *tool == view.row.id).count())
                 .column(t.t("Updated", "Actualizada"), |view| when(view.row.updated_at)))
             (list::more(&visit, &found, |last| (last.row.created_at, last.row.id.uuid())))
         }
@@ -180,10 +182,32 @@ const fn new_title(t: Lang) -> &'static str {
 async fn tool(visit: Visit<Viewer>) -> Answer {
     let view = tool_of(&visit).await?;
     let body = match visit.may(MemberRole::Developer) && kind_of(&view).is_some() {
-        true => edit(&visit, &view, &version::stamped(fields_of(&view)), None),
-        false => html! { pre tabindex="0" { (json::colored(&pretty(&view.definition))) } },
+        true => html! {
+            (used_by(&visit, view.row.id).await?)
+            (edit(&visit, &view, &version::stamped(fields_of(&view)), None))
+        },
+        false => {
+            html! { (used_by(&visit, view.row.id).await?) pre tabindex="0" { (json::colored(&pretty(&view.definition))) } }
+        }
     };
     Ok(visit.page(Section::Tools, &view.row.name, &body))
+}
+
+/// The agents that use the tool in calls.
+async fn used_by(visitor: &Visitor, id: ToolId) -> Result<Markup> {
+    let t = visitor.lang();
+    let users = visitor.services().tools().users(visitor.account()).await?;
+    let users: Vec<_> = users.into_iter().filter(|(tool, _)| *tool == id).collect();
+    Ok(html! {
+        p {
+            (t.t("Agents that use it: ", "Agentes que la usan: "))
+            @if users.is_empty() { (t.t("none yet. Select it in an agent's editor, and publish the agent.", "ninguno todavía. Márcala en el editor de un agente y publica el agente.")) }
+            @for (place, (_, agent)) in users.iter().enumerate() {
+                @if place > 0 { ", " }
+                a href={ (PATH) "/agents/" (agent.id) } { (agent.name) }
+            }
+        }
+    })
 }
 
 fn edit(visitor: &Visitor, view: &ToolView, fields: &Fields, message: Option<&str>) -> Markup {

@@ -55,6 +55,17 @@ impl Store {
             .transpose()
     }
 
+    /// The account's agents whose published versions have tools, by name, each with a tool.
+    pub fn tool_users(&self, account: AccountId) -> Answer<'_, Vec<(ToolId, PinningAgent)>> {
+        agents::table
+            .inner_join(pins::table.on(pins::agent_id.eq(agents::id)))
+            .filter(pins::version.eq(agents::published_version))
+            .filter(agents::account_id.eq(V(account)))
+            .order((agents::name_folded, agents::id))
+            .select((pins::tool_id, (agents::id, agents::name)))
+            .read_all(self)
+    }
+
     /// Creates a tool with the values of its headers, in any form; `false` if the account has `most` already.
     /// `StoreError::Conflict` if the name is taken.
     pub async fn create_tool(

@@ -128,6 +128,11 @@ contract! {
         assert_eq!(pinned().await, expected);
         publish(ids.clone()).await.unwrap().unwrap();
         assert_eq!(pinned().await, expected, "a published version is immutable");
+        let users = store.tool_users(shop.account).await.unwrap();
+        let users: Vec<_> = users.into_iter().map(|(tool, agent)| (tool, agent.id)).collect();
+        assert_eq!(users.len(), ids.len());
+        assert!(ids.iter().all(|id| users.contains(&(*id, shop.agent))), "{users:?}");
+        assert!(store.tool_users(stranger.account).await.unwrap().is_empty());
         assert!(store.pinned_tools(stranger.account, shop.agent, 1).await.unwrap().is_empty());
     }
 }
