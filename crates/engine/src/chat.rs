@@ -154,13 +154,13 @@ impl Step {
         })
     }
 
-    /// Runs the tools and records each answer; returns the answers.
+    /// Runs the tools and records each answer; returns the answers, as an error if nothing was done.
     async fn use_tools(
         &mut self,
         tools: &dyn Tools,
         clock: &dyn Clock,
         sink: &dyn ChatSink,
-    ) -> Result<Vec<String>, ClaimLost> {
+    ) -> Result<Vec<Result<String, String>>, ClaimLost> {
         let (started_at, since) = (clock.now(), Instant::now());
         let unheard = |call| tool_use::transcript_text(call, tool_use::UNKNOWN_EFFECT);
         sink.at_work(self.calls.iter().map(unheard).collect())
@@ -173,19 +173,20 @@ impl Step {
         let mut turns = Vec::with_capacity(outcomes.len());
         for (call, outcome) in self.calls.iter().zip(outcomes) {
             let answer = match outcome {
-                ToolOutcome::Answer(text) => text,
+                ToolOutcome::Answer(text) => Ok(text),
+                ToolOutcome::Failed(text) => Err(text),
                 ToolOutcome::Act(ToolAction::EndCall) => {
                     self.is_farewell = true;
-                    "Done.".to_owned()
+                    Ok("Done.".to_owned())
                 }
                 ToolOutcome::Act(ToolAction::Transfer { .. } | ToolAction::SendDigits(_)) => {
-                    "Not done: this is a chat, not a call.".to_owned()
+                    Err("Not done: this is a chat, not a call.".to_owned())
                 }
             };
             sink.piece(ChatPiece::ToolFinished(call.name.clone()));
             turns.push(Turn {
                 role: TurnRole::Tool,
-                text: tool_use::transcript_text(call, &answer),
+                text: tool_use::transcript_text(call, tool_use::text(&answer)),
                 started_at,
                 duration_ms: millis(since),
                 interrupted: false,

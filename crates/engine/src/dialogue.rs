@@ -1,9 +1,11 @@
 //! The dialogue: what was said so far, and what to say next. It has no line, clock or storage; phone calls and chats
 //! share it.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::TurnRole;
+use crate::guard::{self, Guard, Vouchers};
 use crate::latencies::Latencies;
 use crate::persona::Persona;
 use crate::ports::{Knowledge, Message, Models, Purpose, Role, ToolCall, ToolDefinition};
@@ -38,6 +40,8 @@ pub struct Dialogue {
     /// A written conversation; otherwise it is spoken.
     is_written: bool,
     ends_soon: bool,
+    /// What the agent may claim, if it has a guard.
+    vouchers: Vouchers,
 }
 
 impl Dialogue {
@@ -51,6 +55,7 @@ impl Dialogue {
             history: Vec::new(),
             is_written: false,
             ends_soon: false,
+            vouchers: Vouchers::default(),
         }
     }
 
@@ -82,7 +87,9 @@ impl Dialogue {
 
     fn recall_tools(&mut self, used: &mut Vec<(ToolCall, String)>) {
         if !used.is_empty() {
-            let (calls, answers): (Vec<_>, Vec<_>) = used.drain(..).unzip();
+            // The transcript does not say whether something was done.
+            let used = used.drain(..).map(|(call, answer)| (call, Err(answer)));
+            let (calls, answers): (Vec<_>, Vec<_>) = used.unzip();
             self.used_tools("", calls, &answers);
         }
     }
@@ -107,20 +114,42 @@ impl Dialogue {
 
     /// Adds what the customer said.
     pub fn push_customer(&mut self, text: &str) {
+        let last = self.history.last();
+        if last.is_some_and(|last| last.role == Role::Assistant) {
+            self.vouchers.answered();
+        }
         self.note(Role::User, text);
     }
 
     /// Adds what the customer heard of the agent's speech, and no more.
     pub fn push_agent(&mut self, text: &str) {
+        self.vouch(text);
         self.note(Role::Assistant, text);
     }
 
-    /// Adds the agent's tool calls with their answers, after the text the agent said first, which may be empty.
-    pub fn used_tools(&mut self, said: &str, calls: Vec<ToolCall>, answers: &[String]) {
+    fn vouch(&mut self, text: &str) {
+        if self.persona.guard {
+            self.vouchers.said(text, &self.persona.language);
+        }
+    }
+
+    /// Adds the agent's tool calls with their answers, after the text the agent said first, which may be empty. An error
+    /// is the answer of a tool that did nothing.
+    pub fn used_tools(
+        &mut self,
+        said: &str,
+        calls: Vec<ToolCall>,
+        answers: &[Result<String, String>],
+    ) {
+        self.vouch(said);
+        let acted = calls.iter().zip(answers);
+        let acted = acted.filter(|(call, answer)| answer.is_ok() && guard::acts(&self.tools, call));
+        let acted = u32::try_from(acted.count()).unwrap_or(u32::MAX);
+        self.vouchers.acted(acted);
         let messages: Vec<Message> = calls
             .iter()
             .zip(answers)
-            .map(|(call, answer)| Message::answering(call, answer.as_str()))
+            .map(|(call, answer)| Message::answering(call, tool_use::text(answer).as_str()))
             .collect();
         self.history.push(Message::calling(said.trim(), calls));
         self.history.extend(messages);
@@ -157,9 +186,20 @@ impl Dialogue {
             tools: Arc::clone(&self.tools),
             may_call: !self.tools.is_empty() && self.tool_steps() < TOOL_STEPS,
         };
-        let reply = match self.is_written {
-            true => Reply::new(&self.persona.llm, request).unbroken(),
-            false => Reply::new(&self.persona.llm, request),
+        let guard = self.persona.guard.then(|| Guard {
+            language: self.persona.language.clone(),
+            vouchers: self.vouchers,
+            tools: Arc::clone(&self.tools),
+            may_call: request.may_call,
+            held: VecDeque::new(),
+            has_replaced: false,
+            skips: false,
+        });
+        let reply = Reply::new(&self.persona.llm, request);
+        let reply = match (guard, self.is_written) {
+            (Some(guard), is_written) => reply.guarded(guard, is_written),
+            (None, true) => reply.unbroken(),
+            (None, false) => reply,
         };
         match (&self.knowledge, self.question()) {
             (Some(knowledge), Some(question)) => reply.after(Arc::clone(knowledge), question),

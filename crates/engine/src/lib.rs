@@ -4,10 +4,12 @@
 //! ports. Records use the time of a [`Clock`](offhook_domain::Clock), timers use tokio's.
 
 mod chat;
+mod claims;
 mod control;
 mod deadline;
 mod dialogue;
 mod extraction;
+mod guard;
 mod latencies;
 mod latency;
 mod live;

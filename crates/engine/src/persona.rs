@@ -20,6 +20,8 @@ pub struct Persona {
     pub first_message: String,
     /// Whether the agent ends the call with the first message.
     pub greets_only: bool,
+    /// Whether a reply may claim an action only if a tool has carried it out.
+    pub guard: bool,
     /// BCP 47.
     pub language: String,
     pub llm: ModelChoice,

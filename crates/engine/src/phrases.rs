@@ -15,6 +15,8 @@ pub(crate) struct Phrases {
     pub(crate) warning: &'static str,
     /// The customer asked not to be called again, and that is recorded.
     pub(crate) opted_out: &'static str,
+    /// In place of a claim that no tool has proved. It is true of what was not done, and of what was done unseen.
+    pub(crate) unproven: &'static str,
     /// In chats: the customer's message is no text.
     pub(crate) only_text: &'static str,
 }
@@ -26,6 +28,7 @@ const ENGLISH: Phrases = Phrases {
     filler: "One moment, please.",
     warning: "I am sorry, our call ends in a few seconds.",
     opted_out: "You are on our list now, and we will not call you again. Goodbye.",
+    unproven: "I have not been able to confirm that yet.",
     only_text: "I am sorry, here I can only read text. Please write to me what it is about.",
 };
 
@@ -40,6 +43,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             filler: "Un momento, por favor.",
             warning: "Lo siento, nuestra llamada termina en unos segundos.",
             opted_out: "Ya está en nuestra lista y no le volveremos a llamar. Adiós.",
+            unproven: "Todavía no he podido confirmarlo.",
             only_text: "Lo siento, aquí solo puedo leer texto. Por favor, escríbame de qué se trata.",
         },
     ),
@@ -52,6 +56,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             filler: "Einen Moment, bitte.",
             warning: "Unser Gespräch endet leider in wenigen Sekunden.",
             opted_out: "Sie stehen jetzt auf unserer Liste, und wir rufen Sie nicht mehr an. Auf Wiederhören.",
+            unproven: "Das konnte ich noch nicht bestätigen.",
             only_text: "Es tut mir leid, ich kann hier nur Text lesen. Bitte schreiben Sie mir, worum es geht.",
         },
     ),
@@ -64,6 +69,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             filler: "Un instant, s'il vous plaît.",
             warning: "Je suis désolé, notre appel se termine dans quelques secondes.",
             opted_out: "C'est noté : nous ne vous appellerons plus. Au revoir.",
+            unproven: "Je n'ai pas encore pu le confirmer.",
             only_text: "Je suis désolé, je ne peux lire que du texte ici. Veuillez m'écrire de quoi il s'agit.",
         },
     ),
@@ -76,6 +82,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             filler: "Un momento, per favore.",
             warning: "Mi dispiace, la nostra chiamata termina tra pochi secondi.",
             opted_out: "Ho preso nota: non la chiameremo più. Arrivederci.",
+            unproven: "Non ho ancora potuto confermarlo.",
             only_text: "Mi dispiace, qui posso leggere solo testo. Per favore, mi scriva di che cosa si tratta.",
         },
     ),
@@ -88,6 +95,7 @@ const LANGUAGES: [(&str, Phrases); 6] = [
             filler: "Um momento, por favor.",
             warning: "Lamento, a nossa chamada termina dentro de alguns segundos.",
             opted_out: "Está anotado: não voltaremos a ligar. Adeus.",
+            unproven: "Ainda não consegui confirmar isso.",
             only_text: "Lamento, aqui só consigo ler texto. Por favor, escreva-me do que se trata.",
         },
     ),

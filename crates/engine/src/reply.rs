@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::Routing;
+use crate::guard::{Guard, Verdict};
 use crate::latencies::Latencies;
 use crate::persona::ModelChoice;
 use crate::ports::{
@@ -52,6 +53,8 @@ pub struct ReplySource {
     pub tokens: Option<Tokens>,
     /// The passages that it was shown.
     pub passages: Vec<Passage>,
+    /// How often an honest sentence took the place of one that claimed what no tool had done.
+    pub unproven: u32,
 }
 
 /// The source of a reply that may still be written, or be dropped.
@@ -74,6 +77,7 @@ pub struct Reply {
     candidates: std::vec::IntoIter<Candidate>,
     writing: Option<Writing>,
     segments: Segments,
+    guard: Option<Guard>,
     calls: Vec<ToolCall>,
     source: SharedSource,
     /// The knowledge search before the model request.
@@ -150,6 +154,7 @@ impl Reply {
             candidates,
             writing: None,
             segments: Segments::default(),
+            guard: None,
             calls: Vec::new(),
             source: Arc::default(),
             lookup: None,
@@ -162,6 +167,15 @@ impl Reply {
     /// Passes the text on as the model writes it, not by sentence.
     pub(crate) fn unbroken(mut self) -> Self {
         self.segments = Segments::unbroken();
+        self
+    }
+
+    /// Passes on only sentences that the guard lets through; written ones with the space between them.
+    pub(crate) fn guarded(mut self, guard: Guard, is_written: bool) -> Self {
+        if is_written {
+            self.segments = Segments::spaced();
+        }
+        self.guard = Some(guard);
         self
     }
 
@@ -190,7 +204,10 @@ impl Reply {
         }
         loop {
             if let Some(segment) = self.segments.next() {
-                return Some(Ok(Piece::Sentence(segment)));
+                match self.judge(segment) {
+                    Some(sentence) => return Some(Ok(sentence)),
+                    None => continue,
+                }
             }
             if self.done {
                 return self.last().map(Ok);
@@ -221,11 +238,41 @@ impl Reply {
     }
 
     fn last(&mut self) -> Option<Piece> {
-        if let Some(rest) = self.segments.rest() {
-            return Some(Piece::Sentence(rest));
+        if let Some(rest) = self.segments.rest()
+            && let Some(sentence) = self.judge(rest)
+        {
+            return Some(sentence);
+        }
+        while let Some(verdict) = self
+            .guard
+            .as_mut()
+            .and_then(|guard| guard.release(&self.calls))
+        {
+            if let Some(sentence) = self.carry_out(verdict) {
+                return Some(sentence);
+            }
         }
         let calls = std::mem::take(&mut self.calls);
         (!calls.is_empty()).then_some(Piece::Calls(calls))
+    }
+
+    fn judge(&mut self, sentence: String) -> Option<Piece> {
+        let verdict = match self.guard.as_mut() {
+            Some(guard) => guard.judge(sentence),
+            None => Verdict::Said(sentence),
+        };
+        self.carry_out(verdict)
+    }
+
+    fn carry_out(&mut self, verdict: Verdict) -> Option<Piece> {
+        match verdict {
+            Verdict::Said(sentence) => Some(Piece::Sentence(sentence)),
+            Verdict::Replaced(sentence) => {
+                self.source.lock().unproven += 1;
+                Some(Piece::Sentence(sentence))
+            }
+            Verdict::Held | Verdict::Dropped => None,
+        }
     }
 
     fn handle(&mut self, delta: Result<ModelDelta, ModelError>) {

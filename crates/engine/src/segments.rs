@@ -19,6 +19,8 @@ pub(crate) struct Segments {
     given_out: bool,
     /// Returns text as it comes.
     unbroken: bool,
+    /// Returns sentences with the space around them.
+    spaced: bool,
 }
 
 impl Segments {
@@ -28,6 +30,17 @@ impl Segments {
             text: String::new(),
             given_out: false,
             unbroken: true,
+            spaced: false,
+        }
+    }
+
+    /// Returns whole sentences with the space before them; only blank text at the beginning and end is dropped.
+    pub(crate) const fn spaced() -> Self {
+        Self {
+            text: String::new(),
+            given_out: false,
+            unbroken: false,
+            spaced: true,
         }
     }
 
@@ -53,10 +66,8 @@ impl Segments {
         loop {
             let end = self.end()?;
             let segment = self.text.drain(..end).collect::<String>();
-            let segment = segment.trim();
-            if !segment.is_empty() {
-                self.given_out = true;
-                return Some(segment.to_owned());
+            if let Some(segment) = self.given(&segment) {
+                return Some(segment);
             }
         }
     }
@@ -78,9 +89,18 @@ impl Segments {
     /// Takes the remaining text, once the model is done.
     pub(crate) fn rest(&mut self) -> Option<String> {
         let rest = std::mem::take(&mut self.text);
-        let rest = rest.trim();
-        self.given_out |= !rest.is_empty();
-        (!rest.is_empty()).then(|| rest.to_owned())
+        self.given(&rest)
+    }
+
+    fn given(&mut self, segment: &str) -> Option<String> {
+        let bare = segment.trim();
+        let segment = match (self.spaced, self.given_out) {
+            (true, true) => segment,
+            (true, false) => segment.trim_start(),
+            (false, _) => bare,
+        };
+        self.given_out |= !bare.is_empty();
+        (!bare.is_empty()).then(|| segment.to_owned())
     }
 
     fn end(&self) -> Option<usize> {
@@ -112,7 +132,9 @@ impl Segments {
             '!' | '?' | '…' => true,
             '.' => !self.is_abbreviation(at),
             '"' | '”' | '»' | ')' => self.text[..at].ends_with(['.', '!', '?', '…']),
-            ',' | ';' | ':' | '–' | '—' => !self.given_out && count >= EARLY_CHARS,
+            ',' | ';' | ':' | '–' | '—' => {
+                !self.given_out && !self.spaced && count >= EARLY_CHARS
+            }
             _ => false,
         }
     }
@@ -210,6 +232,28 @@ mod tests {
         segments.push("ment.\n");
         assert_eq!(segments.next().as_deref(), Some(" moment.\n"));
         assert_eq!((segments.next(), segments.rest()), (None, None));
+    }
+
+    #[test]
+    fn spaced_sentences_make_up_the_text() {
+        let mut segments = Segments::spaced();
+        segments.push("\n Yes, I can look that up for you right now, Maria.\n- One\n\n- Two.  Bye");
+        let mut all = Vec::new();
+        while let Some(segment) = segments.next() {
+            all.push(segment);
+        }
+        all.extend(segments.rest());
+        assert_eq!(
+            all,
+            [
+                "Yes, I can look that up for you right now, Maria.",
+                "\n- One\n",
+                "\n- Two.",
+                "  Bye"
+            ]
+        );
+        segments.push(" \n");
+        assert_eq!(segments.rest(), None);
     }
 
     #[test]

@@ -25,9 +25,16 @@ const ANSWERS: &str = ") → ";
 pub(crate) async fn run(tools: &dyn Tools, calls: &[ToolCall]) -> Vec<ToolOutcome> {
     let all = calls.iter().map(|call| async move {
         let outcome = timeout(TOOL_LIMIT, tools.call(call)).await;
-        outcome.unwrap_or_else(|_| ToolOutcome::Answer("The tool took too long.".into()))
+        outcome.unwrap_or_else(|_| ToolOutcome::Failed("The tool took too long.".into()))
     });
     join_all(all).await
+}
+
+/// What a tool told the model, whether it did something or not.
+pub(crate) const fn text(answer: &Result<String, String>) -> &String {
+    match answer {
+        Ok(text) | Err(text) => text,
+    }
 }
 
 /// The transcript's text for a call and its answer.

@@ -115,6 +115,8 @@ impl Metrics {
             calls.turns, "turn_latency", Seconds, "Time from the end of the caller's speech to the agent's first audio";
             calls.turn_steps, "turn_step_duration", Seconds,
                 "Time that the steps of a spoken reply took, one after the other";
+            calls.claims_replaced, "claims_replaced",
+                "Sentences of agents, in calls and chats, that claimed an action which no tool had carried out";
             calls.renewal_failures, "lease_renewal_failures", "Times that this process could not renew its leases";
             calls.leases_lost, "leases_lost", "Calls of this process that another one took for lost";
             calls.orphans, "orphans_taken", "Calls of lost processes that this one has ended";

@@ -338,6 +338,7 @@ fn persona(agent: &LegacyAgent, call: &LegacyCall) -> Persona {
         context: String::new(),
         notice: String::new(),
         first_message: filled(&agent.first_message),
+        guard: false,
         greets_only: false,
         language: agent.language.clone().unwrap_or_else(|| "en".to_owned()),
         llm: ModelChoice {

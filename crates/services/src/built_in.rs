@@ -14,8 +14,8 @@ const OWN_SERVERS: [&str; 2] = ["local", "custom"];
 pub(crate) trait BuiltIn: Send + Sync {
     fn definition(&self) -> ToolDefinition;
 
-    /// Runs it with the model's arguments, and returns the answer for the model.
-    async fn run(&self, arguments: &str) -> String;
+    /// Runs it with the model's arguments, and returns the answer for the model: an error if it was not done.
+    async fn run(&self, arguments: &str) -> Result<String, String>;
 
     /// As [`Tools::opt_out`].
     async fn opt_out(&self) -> bool {
@@ -65,7 +65,7 @@ impl Tools for WithBuiltIn {
         {
             return self.tools.call(call).await;
         }
-        ToolOutcome::Answer(self.built_in.run(&call.arguments).await)
+        self.built_in.run(&call.arguments).await.into()
     }
 
     async fn opt_out(&self) -> bool {

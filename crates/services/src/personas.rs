@@ -11,7 +11,8 @@ use crate::retry::retried;
 use crate::variables::{Known, Scene};
 use crate::{Context, Result};
 
-/// The agent's persona, with the conversation's variables filled in; `None` without a model.
+/// The agent's persona, with the conversation's variables filled in, and without a guard; `None`
+/// without a model.
 pub(crate) fn persona(config: &AgentConfig, known: &Known) -> Option<Persona> {
     let rendered = config.rendered(&known.variables);
     let (llm, turns) = (&config.llm, &config.conversation.turns);
@@ -22,6 +23,7 @@ pub(crate) fn persona(config: &AgentConfig, known: &Known) -> Option<Persona> {
         notice: String::new(),
         first_message: rendered.first_message,
         greets_only: false,
+        guard: false,
         language: config.language.clone(),
         llm: ModelChoice {
             provider: llm.provider.clone()?,

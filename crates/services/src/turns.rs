@@ -2,6 +2,7 @@
 
 use offhook_domain::json::Json;
 use offhook_engine::{ReplySource, Turn, TurnRole};
+use offhook_metrics::metrics;
 use offhook_storage::{Moment, NewTurn};
 
 /// Passages that are kept with a turn.
@@ -12,6 +13,8 @@ const EXCERPT_CHARS: usize = 200;
 
 /// A turn as it is stored, with the stages of the reply.
 pub(crate) fn stored(turn: Turn, latency: Option<String>) -> NewTurn {
+    let unproven = turn.source.as_ref().map_or(0, |source| source.unproven);
+    metrics().calls.claims_replaced(unproven);
     NewTurn {
         role: turn.role.as_str(),
         text: turn.text,
@@ -24,7 +27,8 @@ pub(crate) fn stored(turn: Turn, latency: Option<String>) -> NewTurn {
     }
 }
 
-/// The model that answered, the tokens it used, and the beginnings of the passages that it was shown.
+/// The model that answered, the tokens it used, the beginnings of the passages that it was shown, and how many of its
+/// claims were replaced.
 fn source(source: &ReplySource) -> String {
     let cut = |text: &str| {
         let text = text.trim().replace('\0', "");
@@ -42,14 +46,17 @@ fn source(source: &ReplySource) -> String {
     let [input, output] = tokens.map_or([Json::Null, Json::Null], |each| {
         each.map(|count| Json::from(i64::from(count)))
     });
-    Json::object([
+    let mut members = vec![
         ("provider", cut(&source.provider)),
         ("model", cut(&source.model)),
         ("tokens_in", input),
         ("tokens_out", output),
         ("passages", Json::Array(passages.collect())),
-    ])
-    .to_compact()
+    ];
+    if source.unproven > 0 {
+        members.push(("replaced_claims", Json::from(i64::from(source.unproven))));
+    }
+    Json::object(members).to_compact()
 }
 
 /// Turns in the form that a dialogue takes as history.

@@ -119,6 +119,16 @@ pub(crate) struct Known {
     pub(crate) context: String,
     /// By whose clocks the agent speaks.
     pub(crate) zone: Zone,
+    /// Whether the agent may claim only what a tool has done; `None`: if it has such a tool.
+    guard: Option<bool>,
+}
+
+impl Known {
+    /// Whether the agent may claim only what one of these tools, which are set up for it, has done.
+    pub(crate) fn guards(&self, tools: &dyn Tools) -> bool {
+        let has_acting = || tools.definitions().iter().any(|tool| tool.acts);
+        self.guard.unwrap_or_else(has_acting)
+    }
 }
 
 impl Context {
@@ -175,6 +185,7 @@ impl Context {
                 .trim_end()
                 .to_owned(),
             zone,
+            guard: settings.guard,
         })
     }
 
@@ -240,6 +251,7 @@ impl Tools for Filled {
                 Ok(schema) => self.json(schema).to_compact().into(),
                 Err(_) => tool.parameters.clone(),
             },
+            acts: tool.acts,
         });
         definitions.collect()
     }

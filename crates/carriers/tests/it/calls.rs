@@ -62,6 +62,7 @@ pub(crate) fn persona() -> Persona {
         context: String::new(),
         notice: String::new(),
         first_message: "Hello, this is Eva. Do you have a moment?".to_owned(),
+        guard: false,
         greets_only: false,
         language: "en".to_owned(),
         llm: ModelChoice {

@@ -123,15 +123,16 @@ impl LiveCall<'_> {
         let (mut answers, mut over) = (Vec::new(), None);
         for (call, outcome) in step.calls.iter().zip(&step.outcomes) {
             let answer = match outcome {
-                ToolOutcome::Answer(text) => text.clone(),
-                ToolOutcome::Act(_) if over.is_some() => NOT_DONE.to_owned(),
+                ToolOutcome::Answer(text) => Ok(text.clone()),
+                ToolOutcome::Failed(text) => Err(text.clone()),
+                ToolOutcome::Act(_) if over.is_some() => Err(NOT_DONE.to_owned()),
                 ToolOutcome::Act(action) => {
                     let (answer, end) = self.act(action).await;
                     over = end;
                     answer
                 }
             };
-            let turn = step.turn(call, &answer, false);
+            let turn = step.turn(call, tool_use::text(&answer), false);
             let source = source.take();
             self.record(Turn { source, ..turn }).await?;
             answers.push(answer);
@@ -144,25 +145,28 @@ impl LiveCall<'_> {
         Ok(())
     }
 
-    async fn act(&mut self, action: &ToolAction) -> (String, Option<TerminationReason>) {
+    async fn act(
+        &mut self,
+        action: &ToolAction,
+    ) -> (Result<String, String>, Option<TerminationReason>) {
         let line = self.line;
         match action {
-            ToolAction::EndCall => ("Done.".to_owned(), Some(TerminationReason::AgentHangup)),
+            ToolAction::EndCall => (Ok("Done.".to_owned()), Some(TerminationReason::AgentHangup)),
             ToolAction::Transfer { name, to } => {
                 match self.unless_requested(LINE_LIMIT, line.transfer(to)).await {
                     Ok(()) => (
-                        format!("Transferred to {name}."),
+                        Ok(format!("Transferred to {name}.")),
                         Some(TerminationReason::Transferred),
                     ),
-                    Err(error) => (format!("The transfer failed: {error}."), None),
+                    Err(error) => (Err(format!("The transfer failed: {error}.")), None),
                 }
             }
             ToolAction::SendDigits(digits) => {
                 let tones = u32::try_from(digits.chars().count()).unwrap_or(u32::MAX);
                 let limit = LINE_LIMIT + TONE_LIMIT.saturating_mul(tones);
                 match self.unless_requested(limit, line.send_digits(digits)).await {
-                    Ok(()) => ("The digits were sent.".to_owned(), None),
-                    Err(error) => (format!("The digits were not sent: {error}."), None),
+                    Ok(()) => (Ok("The digits were sent.".to_owned()), None),
+                    Err(error) => (Err(format!("The digits were not sent: {error}.")), None),
                 }
             }
         }
@@ -185,7 +189,9 @@ impl LiveCall<'_> {
     pub(super) async fn abandon(&mut self, step: ToolStep<'_>) -> Result<(), SessionExit> {
         for (at, call) in step.calls.iter().enumerate() {
             let turn = match step.outcomes.get(at) {
-                Some(ToolOutcome::Answer(text)) => step.turn(call, text, false),
+                Some(ToolOutcome::Answer(text) | ToolOutcome::Failed(text)) => {
+                    step.turn(call, text, false)
+                }
                 Some(ToolOutcome::Act(_)) => step.turn(call, NOT_DONE, true),
                 None => step.turn(call, GIVEN_UP, true),
             };

@@ -13,6 +13,8 @@ pub struct ToolDefinition {
     pub description: Arc<str>,
     /// The JSON Schema of its arguments, as JSON text.
     pub parameters: Arc<str>,
+    /// Whether its answer means that something was done. A search does nothing.
+    pub acts: bool,
 }
 
 /// A model's request to use a tool.
@@ -50,7 +52,7 @@ pub trait Tools: Send + Sync {
     fn definitions(&self) -> Arc<[ToolDefinition]>;
 
     /// Runs a tool call, except for what needs the line. Dropping the future cancels it. Every failure, such as an
-    /// unknown name or bad arguments, is a [`ToolOutcome::Answer`] that explains it to the model.
+    /// unknown name or bad arguments, is a [`ToolOutcome::Failed`] that explains it to the model.
     async fn call(&self, call: &ToolCall) -> ToolOutcome;
 
     /// The customer asked not to be called again: records it before it returns. `false` if there is nothing to record, or
@@ -65,8 +67,17 @@ pub trait Tools: Send + Sync {
 pub enum ToolOutcome {
     /// The answer for the model.
     Answer(String),
+    /// Why it was not done, for the model.
+    Failed(String),
     /// An action on the line. The session carries it out once the agent has finished its previous words.
     Act(ToolAction),
+}
+
+/// What a tool that needs no line tells the model: an error if it was not done.
+impl From<Result<String, String>> for ToolOutcome {
+    fn from(answer: Result<String, String>) -> Self {
+        answer.map_or_else(Self::Failed, Self::Answer)
+    }
 }
 
 /// Hides the text: transcripts do not belong in logs.
@@ -74,6 +85,7 @@ impl fmt::Debug for ToolOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answer(text) => write!(f, "Answer({} bytes)", text.len()),
+            Self::Failed(text) => write!(f, "Failed({} bytes)", text.len()),
             Self::Act(action) => write!(f, "Act({action:?})"),
         }
     }
@@ -113,6 +125,6 @@ impl Tools for NoTools {
     }
 
     async fn call(&self, _: &ToolCall) -> ToolOutcome {
-        ToolOutcome::Answer("There is no such tool.".to_owned())
+        ToolOutcome::Failed("There is no such tool.".to_owned())
     }
 }

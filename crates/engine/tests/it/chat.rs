@@ -55,6 +55,7 @@ impl Tools for Toolbox {
             name: "look".into(),
             description: "Looks things up.".into(),
             parameters: "{}".into(),
+            acts: true,
         }])
     }
 

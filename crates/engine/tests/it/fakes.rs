@@ -46,6 +46,7 @@ pub(crate) fn persona() -> Persona {
         context: String::new(),
         notice: String::new(),
         first_message: "Hello, Eva here.".to_owned(),
+        guard: false,
         greets_only: false,
         language: "en".to_owned(),
         llm: choice("main", &[]),

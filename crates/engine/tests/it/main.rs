@@ -7,6 +7,7 @@ mod chat;
 mod dialogue;
 mod extraction;
 mod fakes;
+mod guard;
 mod knowledge;
 mod load;
 mod long;

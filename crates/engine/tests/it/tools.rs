@@ -32,6 +32,7 @@ impl Tools for Toolbox {
             name: "look".into(),
             description: "Looks things up.".into(),
             parameters: "{}".into(),
+            acts: true,
         }])
     }
 

@@ -38,6 +38,7 @@ impl Tools for Slow {
             name: "look".into(),
             description: "Looks things up.".into(),
             parameters: "{}".into(),
+            acts: true,
         }])
     }
 

@@ -27,6 +27,7 @@ shown! {
         version,
         time_zone = &view.settings.time_zone,
         caller_memory = view.settings.caller_memory,
+        guard = view.settings.guard,
         context_url = view.settings.context_url.as_ref().map(ContextUrlBody),
         signing_secret = &view.secret,
     }

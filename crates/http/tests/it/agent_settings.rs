@@ -87,7 +87,8 @@ contract! {
         let agent = app.agent().await;
         let target = format!("/v1/agents/{agent}/settings");
         let unset = json!({
-            "version": 1, "time_zone": null, "caller_memory": 0, "context_url": null, "signing_secret": null
+            "version": 1, "time_zone": null, "caller_memory": 0, "guard": null, "context_url": null,
+            "signing_secret": null
         });
         assert_eq!(app.read(&target).await, unset);
         // What changes nothing saves nothing.
@@ -133,7 +134,8 @@ contract! {
             (json!({"caller_memory": 6}), "`caller_memory`: must be an integer from 0 to 5"),
             (json!({"context_url": {}}), "`context_url.url`: is required"),
             (json!({"context_url": {"url": "nowhere"}}), "`context_url.url`: "),
-            (json!({"guard": {}}), "`guard`: unknown field"),
+            (json!({"guard": {}}), "`guard`: must be true or false"),
+            (json!({"mood": {}}), "`mood`: unknown field"),
         ] {
             let refused = put(&app, &agent, settings).await.assert_error(400, "invalid_body");
             assert!(refused.starts_with(fault), "{refused}");
@@ -142,6 +144,37 @@ contract! {
         let refused = forget("").await.assert_error(400, "invalid_query");
         assert_eq!(refused, "`phone`: is required");
         assert_eq!(forget("?phone=%2B5215512345678").await.assert(200), json!({"forgotten": 0}));
+    }
+
+    async fn an_agent_with_tools_claims_only_what_one_of_them_did(database: TestDatabase) {
+        let app = TestApp::on(database).await;
+        let tool = json!({"name": "book", "description": "Books.", "kind": "http", "parameters": {},
+            "http": {"method": "POST", "url": "https://shop.example.com/book"}});
+        let tool = app.post("/v1/agents/tools", tool).await.assert(201);
+        let said = async |agent: &str| {
+            let ask = |target: &str| app.bare("POST", target).header("Origin", PAGE);
+            let begun = json!({"agent_id": agent});
+            let begun = ask(SESSIONS).json(begun).await.assert(201);
+            let said = format!("{SESSIONS}/{}/messages", text(&begun["id"]));
+            let said = ask(&said).json(json!({"text": "Five?"})).key(&text(&begun["token"]));
+            text(&said.await.assert(200)["text"])
+        };
+        const CLAIM: &str = "I have booked it.";
+        const HONEST: &str = "I have not been able to confirm that yet.";
+        for (tools, guard, expected) in [
+            (json!([tool["id"]]), Value::Null, HONEST),
+            (json!([tool["id"]]), json!(false), CLAIM),
+            (json!([]), Value::Null, CLAIM),
+            (json!([]), json!(true), HONEST),
+        ] {
+            let config = json!({"system_prompt": format!("say: {CLAIM}"), "tool_ids": tools,
+                "llm": {"provider": "scripted", "model": "scripted"}});
+            let agent = app.agent_with("en", config).await;
+            app.widget(&agent, json!({})).await;
+            put(&app, &agent, json!({"guard": guard})).await.assert(200);
+            publish(&app, &agent).await;
+            assert_eq!(said(&agent).await, expected, "{tools} {guard}");
+        }
     }
 
     async fn a_conversation_knows_its_day_and_the_model_is_told_the_true_one(database: TestDatabase) {

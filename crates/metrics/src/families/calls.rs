@@ -28,6 +28,7 @@ pub struct Calls {
     pub(crate) dials: Timings<Word>,
     pub(crate) turns: Histogram,
     pub(crate) turn_steps: Timings<Word>,
+    pub(crate) claims_replaced: Counter,
     pub(crate) renewal_failures: Counter,
     pub(crate) leases_lost: Counter,
     pub(crate) orphans: Counter,
@@ -46,6 +47,7 @@ impl Default for Calls {
             dials: Timings::new_with_constructor(slow),
             turns: turns(),
             turn_steps: Timings::new_with_constructor(turns),
+            claims_replaced: Counter::default(),
             renewal_failures: Counter::default(),
             leases_lost: Counter::default(),
             orphans: Counter::default(),
@@ -85,6 +87,11 @@ impl Calls {
         self.turn_steps
             .get_or_create(&[("step", step)])
             .observe(f64::from(took_ms) / 1000.0);
+    }
+
+    /// Counts sentences of agents that claimed what no tool had done.
+    pub fn claims_replaced(&self, count: u32) {
+        self.claims_replaced.inc_by(u64::from(count));
     }
 
     pub fn ended(&self, status: &'static str, reason: &'static str) {

@@ -188,6 +188,7 @@ async fn tools_are_told_of_and_called_in_parts() {
             name: "look".into(),
             description: "Looks things up.".into(),
             parameters: r#"{"type":"object"}"#.into(),
+            acts: true,
         }]),
         may_call,
     };

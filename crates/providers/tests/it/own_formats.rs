@@ -98,6 +98,7 @@ impl Vendor {
             name: "look".into(),
             description: "Looks things up.".into(),
             parameters: r#"{"type":"object"}"#.into(),
+            acts: true,
         };
         let tools = may_call.then_some(look);
         let model = models.find(self.name, "m", None).unwrap();

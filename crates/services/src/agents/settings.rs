@@ -34,6 +34,7 @@ body! {
     pub SetAgentSettings {
         time_zone: Option<String>, Optional(Like(Text(1..=64), zone)), "The IANA time zone of the built-in variables; null: that of the calling hours, else the account's.";
         caller_memory: i64, Or(Integer(0..=5), 0), "How many summaries of earlier conversations with the same phone number the model is shown, 0 to 5 (default 0: none).";
+        guard: Option<bool>, Optional(Flag), "Whether a sentence that claims a completed action (\"I have booked it\") is replaced by an honest one unless a tool has carried one out; null (default): for agents with a tool besides `end_call`.";
         context_url: Option<ContextUrl>, Optional(Nested::<ContextUrl>::of()), "The server that is asked before a call begins; null: none.";
         new_secret: bool, Or(Flag, false), "Makes a new signing secret for the context URL, in place of the earlier one (default false).";
         expected_version: Option<i64>, Optional(Integer(0..=i64::from(i32::MAX))), "The version that the change is based on; 409 if it is not the latest.";
@@ -54,6 +55,8 @@ fn zone(fields: &mut Fields<'_>, name: &str) -> Result<String, FieldError> {
 pub struct AgentSettings {
     pub time_zone: Option<String>,
     pub caller_memory: i64,
+    /// `None`: the agent has a guard if it has a tool that acts.
+    pub guard: Option<bool>,
     pub context_url: Option<ContextUrl>,
 }
 
@@ -105,6 +108,7 @@ impl Agents {
         let wanted = AgentSettings {
             time_zone: body.time_zone,
             caller_memory: body.caller_memory,
+            guard: body.guard,
             context_url: body.context_url,
         };
         if let Some(context) = &wanted.context_url {

@@ -46,24 +46,24 @@ pub(crate) fn with_call_back(
 }
 
 impl CallBack {
-    async fn note(&self, arguments: &str) -> Result<String, StoreError> {
+    async fn note(&self, arguments: &str) -> Result<Result<String, String>, StoreError> {
         let now = self.runner.clock.now();
         let asked = self.asked(arguments);
         let Some(at) = asked.filter(|at| *at > now && *at <= now.plus(AHEAD)) else {
             let now = self.zone.shown(now, LOCAL);
-            return Ok(format!(
+            return Ok(Err(format!(
                 "Not noted: `at` must be a time such as {now} in the next 30 days, and it is {now} now. Ask the customer \
                  when to call."
-            ));
+            )));
         };
         let (store, call, recipient) = (&self.runner.store, self.call, self.recipient);
         let noted = retried(|| store.ask_callback(recipient, call, at)).await?;
         let at = self.zone.shown(at, LOCAL);
         Ok(match noted {
-            true => {
-                format!("Noted: the customer will be called at {at}. Confirm it in one sentence.")
-            }
-            false => "Not noted: this call is over.".to_owned(),
+            true => Ok(format!(
+                "Noted: the customer will be called at {at}. Confirm it in one sentence."
+            )),
+            false => Err("Not noted: this call is over.".to_owned()),
         })
     }
 
@@ -91,13 +91,14 @@ impl BuiltIn for CallBack {
                 self.zone.name()
             )
             .into(),
+            acts: true,
         }
     }
 
-    async fn run(&self, arguments: &str) -> String {
+    async fn run(&self, arguments: &str) -> Result<String, String> {
         self.note(arguments).await.unwrap_or_else(|error| {
             tracing::error!(%error, call = %self.call, "a call back cannot be written");
-            "It could not be noted. Say so, and that somebody will call.".to_owned()
+            Err("It could not be noted. Say so, and that somebody will call.".to_owned())
         })
     }
 }

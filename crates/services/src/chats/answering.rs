@@ -179,9 +179,11 @@ impl Chats {
         let known = known.await?;
         let persona = persona(&config, &known).ok_or_else(broken)?;
         let persona = shared.with_key(call.account_id, persona).await?;
-        let variables = known.variables;
         let providers = shared.providers.of(shared, call.account_id).await?;
-        let tools = tools(shared, call, &config, &variables).await?;
+        let tools = tools(shared, call, &config, &known.variables).await?;
+        let guard = known.guards(&*tools);
+        let persona = Persona { guard, ..persona };
+        let variables = known.variables;
         let (tools, knowledge) = with_knowledge(&shared.knowledge, call, &config, tools).await?;
         let tools = Arc::new(Filled { tools, variables });
         Ok(Ready {

@@ -320,6 +320,8 @@ async fn prepare(
         },
     };
     let tools = tools(runner, &call, &config, &known.variables).await?;
+    let guard = known.guards(&*tools);
+    let persona = Persona { guard, ..persona };
     let (tools, knowledge) = with_knowledge(&runner.knowledge, &call, &config, tools).await?;
     let (variables, zone) = (known.variables, known.zone);
     let tools: Arc<dyn Tools> = Arc::new(Filled { tools, variables });

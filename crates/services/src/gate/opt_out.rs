@@ -82,19 +82,21 @@ impl BuiltIn for OptOut {
                 for that, in whatever words, and say nothing of it before it has answered."
                 .into(),
             parameters: r#"{"type":"object","properties":{}}"#.into(),
+            acts: true,
         }
     }
 
-    async fn run(&self, _: &str) -> String {
-        let answer = match self.opt_out().await {
-            true => {
+    async fn run(&self, _: &str) -> Result<String, String> {
+        match self.opt_out().await {
+            true => Ok(
                 "Done: the customer will not be called again. Confirm it in one sentence and say goodbye."
-            }
-            false => {
+                    .to_owned(),
+            ),
+            false => Err(
                 "It could not be recorded. Say so, and that the customer can ask for it once more."
-            }
-        };
-        answer.to_owned()
+                    .to_owned(),
+            ),
+        }
     }
 
     async fn opt_out(&self) -> bool {

@@ -22,6 +22,9 @@ const TOLD_CHARS: usize = 8_000;
 /// be told so.
 const AFTER_RENEWAL: Duration = Duration::from_millis(500);
 
+/// What a function tells the model: an error if it was not done.
+type Answer = std::result::Result<String, String>;
+
 /// The functions of an account's connected applications, for the agent of a conversation.
 #[derive(Clone)]
 pub(crate) struct Functions {
@@ -43,25 +46,28 @@ impl Functions {
         }
     }
 
-    /// Runs the application's function `<toolkit>.<function>`, and returns what the model is to read, success or not.
+    /// Runs the application's function `<toolkit>.<function>`, and returns what the model is to read: an error if it was not done.
     /// Retries nothing that may have had an effect.
-    pub(crate) async fn call(&self, function: &str, arguments: &Map<String, Value>) -> String {
+    pub(crate) async fn call(&self, function: &str, arguments: &Map<String, Value>) -> Answer {
         let limit = Duration::from_millis(TIMEOUT_MS.unsigned_abs());
         let renew_by = Instant::now() + limit.saturating_sub(AFTER_RENEWAL);
         let answer = match timeout(limit, self.ask(function, arguments, renew_by)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => {
                 tracing::warn!(account = %self.account, %error, "an integration could not be looked up");
-                "The integration cannot be used at the moment.".to_owned()
+                Err("The integration cannot be used at the moment.".to_owned())
             }
-            Err(_) => "The application did not answer in time: what was asked for may have been done, or not. Do not try \
-                       again; say that somebody will look after it."
-                .to_owned(),
+            Err(_) => Err("The application did not answer in time: what was asked for may have been done, or not. Do not \
+                           try again; say that somebody will look after it."
+                .to_owned()),
         };
-        match answer.char_indices().nth(TOLD_CHARS) {
-            Some((end, _)) => answer[..end].to_owned(),
-            None => answer,
-        }
+        let cut = |mut text: String| {
+            if let Some((end, _)) = text.char_indices().nth(TOLD_CHARS) {
+                text.truncate(end);
+            }
+            text
+        };
+        answer.map(cut).map_err(cut)
     }
 
     async fn ask(
@@ -69,21 +75,23 @@ impl Functions {
         function: &str,
         arguments: &Map<String, Value>,
         renew_by: Instant,
-    ) -> Result<String> {
+    ) -> Result<Answer> {
         let shared = &self.integrations.0;
         let parts = function.split_once('.');
         let Some((application, function)) = parts.and_then(|(toolkit, function)| {
             let application = self.integrations.application(toolkit)?;
             Some((application, function))
         }) else {
-            return Ok("The integration is not set up here any more.".to_owned());
+            return Ok(Err(
+                "The integration is not set up here any more.".to_owned()
+            ));
         };
         let toolkit = application.toolkit();
         let found = shared.tokens(self.account, toolkit).await?;
         let Some((mut connection, tokens)) = found else {
-            return Ok(
+            return Ok(Err(
                 "The application is not connected: say that this cannot be done now.".to_owned(),
-            );
+            ));
         };
         let arguments = Value::Object(arguments.clone()).to_string();
         let now = shared.clock.now();
@@ -115,25 +123,25 @@ impl Functions {
                 }
                 Renewed::Rests if !is_lapsed => {}
                 Renewed::Rests | Renewed::NotNow => {
-                    return Ok(
+                    return Ok(Err(
                         "The application could not be reached for new access, and nothing was done: say that this cannot \
                          be done now."
                             .to_owned(),
-                    );
+                    ));
                 }
                 Renewed::Never => {
-                    return Ok(
+                    return Ok(Err(
                         "The application does not let the service in any more, and nothing was done: say that this cannot \
                          be done now."
                             .to_owned(),
-                    );
+                    ));
                 }
             }
         }
         if answer.is_ok() && connection.status == IntegrationStatus::Error {
             self.judge(connection.id, None);
         }
-        Ok(answer.unwrap_or_else(|error| match error {
+        Ok(answer.map_err(|error| match error {
             FunctionError::Said(message) => message,
             FunctionError::Unauthorized => {
                 "The application does not let the service in, and nothing was done: say that this cannot be done now."

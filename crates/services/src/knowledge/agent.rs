@@ -110,6 +110,7 @@ impl Tools for WithSearch {
             name: SEARCH.into(),
             description: DESCRIPTION.into(),
             parameters: PARAMETERS.into(),
+            acts: false,
         };
         let others = self.tools.definitions();
         // Tools created before the name was reserved.

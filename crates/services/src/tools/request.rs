@@ -15,19 +15,22 @@ const MAX_ANSWER_BYTES: usize = 16 * 1024;
 /// The user agent, unless the tool's own headers set one.
 const AGENT: &str = "Service-Tool/1.0";
 
-/// Sends the request, and describes the result to the model in words.
+/// Sends the request, and describes the result to the model in words; an error if it was refused or got no answer.
 pub(super) async fn ask(
     client: &GuardedClient,
     http: &HttpRequest,
     headers: &[Header],
     arguments: Map<String, Value>,
-) -> String {
+) -> Result<String, String> {
     let limit = Duration::from_millis(u64::try_from(http.timeout_ms).unwrap_or_default());
-    match timeout(limit, exchange(client, http, headers, arguments)).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(fault)) => fault,
-        Err(_) => format!("The tool did not answer within {} ms.", http.timeout_ms),
-    }
+    let late = |_| {
+        Err(format!(
+            "The tool did not answer within {} ms.",
+            http.timeout_ms
+        ))
+    };
+    let answered = timeout(limit, exchange(client, http, headers, arguments));
+    answered.await.unwrap_or_else(late)
 }
 
 async fn exchange(
@@ -57,7 +60,7 @@ async fn exchange(
     let body = read(response)
         .await
         .map_err(|error| format!("The tool's answer broke off ({}).", Failure::of(&error)))?;
-    Ok(outcome(status, &body))
+    outcome(status, &body)
 }
 
 /// The URL with the arguments in its query, if they belong there. The model cannot override what the URL already says.
@@ -121,19 +124,22 @@ async fn read(mut response: Response) -> Result<Vec<u8>, reqwest::Error> {
     Ok(body)
 }
 
-fn outcome(status: StatusCode, body: &[u8]) -> String {
+fn outcome(status: StatusCode, body: &[u8]) -> Result<String, String> {
     let mut text = String::from_utf8_lossy(body).into_owned();
     // Not every database can store it in a text, and the transcript contains the response.
     text.retain(|character| character != '\0');
     let text = text.trim();
     match (status.is_success(), text.is_empty()) {
-        (true, true) => "Done.".to_owned(),
-        (true, false) => text.to_owned(),
-        (false, true) => format!("The tool answered with HTTP status {}.", status.as_u16()),
-        (false, false) => format!(
+        (true, true) => Ok("Done.".to_owned()),
+        (true, false) => Ok(text.to_owned()),
+        (false, true) => Err(format!(
+            "The tool answered with HTTP status {}.",
+            status.as_u16()
+        )),
+        (false, false) => Err(format!(
             "The tool answered with HTTP status {}: {text}",
             status.as_u16()
-        ),
+        )),
     }
 }
 
@@ -144,13 +150,19 @@ mod tests {
     #[test]
     fn an_answer_loses_its_nul() {
         for (status, body, expected) in [
-            (200, "\0 one\0two\0", "onetwo"),
-            (200, "\0 \0", "Done."),
-            (500, "no\0", "The tool answered with HTTP status 500: no"),
-            (500, "\0", "The tool answered with HTTP status 500."),
+            (200, "\0 one\0two\0", Ok("onetwo")),
+            (200, "\0 \0", Ok("Done.")),
+            (
+                500,
+                "no\0",
+                Err("The tool answered with HTTP status 500: no"),
+            ),
+            (500, "\0", Err("The tool answered with HTTP status 500.")),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
-            assert_eq!(outcome(status, body.as_bytes()), expected, "{body:?}");
+            let answer = outcome(status, body.as_bytes());
+            let answer = answer.as_deref().map_err(String::as_str);
+            assert_eq!(answer, expected, "{body:?}");
         }
     }
 }

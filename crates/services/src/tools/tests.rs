@@ -119,7 +119,7 @@ async fn call(toolbox: &Toolbox, name: &str, arguments: &str) -> ToolOutcome {
 
 async fn outcome(toolbox: &Toolbox, arguments: &str) -> String {
     match call(toolbox, "look", arguments).await {
-        ToolOutcome::Answer(text) => text,
+        ToolOutcome::Answer(text) | ToolOutcome::Failed(text) => text,
         act => panic!("{act:?}"),
     }
 }
@@ -196,7 +196,7 @@ async fn whatever_goes_wrong_is_told_to_the_model() {
     );
     let unknown = call(&look, "lock", "{}").await;
     let expected = "There is no tool `lock`; there is: look.".to_owned();
-    assert_eq!(unknown, ToolOutcome::Answer(expected));
+    assert_eq!(unknown, ToolOutcome::Failed(expected));
     let long = format!(r#"{{"id":1,"q":"{}"}}"#, "x".repeat(3_000));
     let answer = outcome(&look, &long).await;
     assert_eq!(
@@ -246,7 +246,7 @@ async fn the_other_kinds_act_on_the_line() {
     let elsewhere = toolbox_that_calls(definition, PRIVATE, &["+1"]);
     let outcome = call(&elsewhere, "desk", r#"{"target":"front"}"#).await;
     let refused = "The target's number is not allowed here.".to_owned();
-    assert_eq!(outcome, ToolOutcome::Answer(refused));
+    assert_eq!(outcome, ToolOutcome::Failed(refused));
     let desk = toolbox_that_calls(definition, PRIVATE, &["+1", "+52"]);
     let transfer = ToolAction::Transfer {
         name: "front".to_owned(),
@@ -256,7 +256,7 @@ async fn the_other_kinds_act_on_the_line() {
     assert_eq!(outcome, ToolOutcome::Act(transfer));
     let outcome = call(&desk, "desk", r#"{"target":"+5215500000000"}"#).await;
     assert!(
-        matches!(outcome, ToolOutcome::Answer(_)),
+        matches!(outcome, ToolOutcome::Failed(_)),
         "one of the named targets alone"
     );
     let keys = toolbox(
@@ -269,7 +269,7 @@ async fn the_other_kinds_act_on_the_line() {
         ToolOutcome::Act(ToolAction::SendDigits("1w2#".to_owned()))
     );
     let outcome = call(&keys, "keys", r#"{"digits":"hello"}"#).await;
-    assert!(matches!(outcome, ToolOutcome::Answer(_)));
+    assert!(matches!(outcome, ToolOutcome::Failed(_)));
     let definition = &keys.definitions()[0];
     assert!(definition.parameters.contains("\"digits\""));
     let bare = toolbox(

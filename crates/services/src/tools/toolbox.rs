@@ -92,14 +92,17 @@ impl Toolbox {
         let broken = || "The tool is set up wrongly.".to_owned();
         if let Some(function) = &tool.function {
             let functions = self.functions.as_ref().ok_or_else(broken)?;
-            return Ok(ToolOutcome::Answer(
-                functions.call(function, &arguments).await,
-            ));
+            return functions
+                .call(function, &arguments)
+                .await
+                .map(ToolOutcome::Answer);
         }
         Ok(match tool.kind {
             ToolKind::Http => {
                 let http = tool.http.as_ref().ok_or_else(broken)?;
-                ToolOutcome::Answer(request::ask(&self.client, http, headers, arguments).await)
+                request::ask(&self.client, http, headers, arguments)
+                    .await
+                    .into()
             }
             ToolKind::EndCall => ToolOutcome::Act(ToolAction::EndCall),
             ToolKind::Transfer => {
@@ -142,6 +145,7 @@ fn definition(tool: &Tool) -> ToolDefinition {
         name: tool.name.as_str().into(),
         description: tool.description.as_str().into(),
         parameters: parameters.to_compact().into(),
+        acts: tool.kind != ToolKind::EndCall,
     }
 }
 
@@ -152,6 +156,6 @@ impl Tools for Toolbox {
     }
 
     async fn call(&self, call: &ToolCall) -> ToolOutcome {
-        self.outcome(call).await.unwrap_or_else(ToolOutcome::Answer)
+        self.outcome(call).await.unwrap_or_else(ToolOutcome::Failed)
     }
 }

@@ -126,12 +126,14 @@ impl Trials {
         let known = known.await?;
         let variables = &known.variables;
         let tools = self.tools(account, &config, (id, variables)).await?;
+        let guard = known.guards(&*tools);
         let (documents, folders) = named(&config.knowledge_base);
         let documents = (account, Documents::Named(documents, folders));
         let (tools, knowledge) =
             with_documents(&shared.knowledge, documents, &config, tools).await?;
         let persona = persona(&config, &known).ok_or(UseCaseError::NotFound)?;
         let persona = shared.with_key(account, persona).await?;
+        let persona = Persona { guard, ..persona };
         let noted = |inner| Arc::new(Noted { inner, notes }) as Arc<dyn Knowledge>;
         Ok(Ready {
             providers,
