@@ -28,16 +28,28 @@ async fn settings_are_saved_as_a_version_copied_with_the_agent_and_hidden_from_s
     let refused = saved(&ana, &path, &[("context_url.url", "nowhere")]).await;
     refused.assert(422).shows(&["URL: "]);
 
-    let set = [("time_zone", "America/Mexico_City"), ("caller_memory", "2")];
+    let set = [
+        ("time_zone", "America/Mexico_City"),
+        ("caller_memory", "2"),
+        ("guard", "off"),
+    ];
     assert_eq!(saved(&ana, &path, &set).await.leads(), path);
     ana.get(&path).await.assert(200).shows(&["value=\"2\""]);
     let copy = ana.post(&format!("{agent}/duplicate"), &[]).await.leads();
     ana.sees(
         &format!("{copy}/settings"),
-        &["value=\"America/Mexico_City\" selected"],
+        &[
+            "value=\"America/Mexico_City\" selected",
+            "value=\"off\" selected",
+        ],
     )
     .await;
-    viewer.sees(&path, &["America/Mexico_City"]).await;
+    viewer
+        .sees(
+            &path,
+            &["America/Mexico_City", "Replace unproven claims", "Never"],
+        )
+        .await;
     viewer.post(&path, &set).await.assert(403);
     world.stranger().await.get(&path).await.assert(404);
 

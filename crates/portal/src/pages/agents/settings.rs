@@ -17,6 +17,7 @@ use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 
 const TIME_ZONE: &str = "time_zone";
 const MEMORY: &str = "caller_memory";
+const GUARD: &str = "guard";
 const PHONE: &str = "phone";
 const URL: &str = "context_url.url";
 const OUTGOING: &str = "context_url.outgoing";
@@ -52,6 +53,14 @@ fn fields_of(settings: &AgentSettings) -> Fields {
     Fields::of([
         (TIME_ZONE, zone),
         (MEMORY, &memory),
+        (
+            GUARD,
+            match settings.guard {
+                Some(true) => "on",
+                Some(false) => "off",
+                None => "",
+            },
+        ),
         (URL, context.map_or("", |context| &context.url)),
         (OUTGOING, if is_outgoing { "on" } else { "" }),
         (FAILURE, message.unwrap_or_default()),
@@ -72,6 +81,14 @@ fn body(fields: &Fields) -> Json {
     Json::object([
         (TIME_ZONE, text(TIME_ZONE)),
         (MEMORY, fields.get(MEMORY).map_or(Json::Null, number)),
+        (
+            GUARD,
+            fields.get(GUARD).map_or(Json::Null, |guard| match guard {
+                "on" => Json::Bool(true),
+                "off" => Json::Bool(false),
+                other => Json::from(other),
+            }),
+        ),
         ("context_url", context),
         (NEW_SECRET, Json::Bool(fields.is_set(NEW_SECRET))),
     ])
@@ -114,6 +131,7 @@ fn draw(visitor: &Visitor, view: &AgentView, fields: &Fields, message: Option<&s
                     .value(fields.raw(MEMORY)).hint(t.t(
                         "0 to 5. The model is shown that many summaries of earlier calls and WhatsApp chats with the same number. Caller IDs can be forged: do not let the agent reveal secrets by them.",
                         "De 0 a 5. Al modelo se le muestran tantos resúmenes de llamadas y chats de WhatsApp anteriores con el mismo número. El identificador de llamadas se puede falsificar: que el agente no revele secretos por él.")))
+                (guard(fields, t))
                 (context(fields, t))
                 button.primary type="submit" { (t.t("Save", "Guardar")) }
             }))
@@ -139,6 +157,30 @@ fn zone(fields: &Fields, t: Lang) -> Markup {
             .hint(t.t(
                 "For {{date}}, {{time}} and {{weekday}}, and for the day that the model is told.",
                 "Para {{date}}, {{time}} y {{weekday}}, y para el día que se le dice al modelo.")))
+    }
+}
+
+/// What the values of the choice say.
+const fn guards(t: Lang) -> [(&'static str, &'static str); 3] {
+    [
+        (
+            "",
+            t.t(
+                "For agents with tools that act",
+                "En agentes con herramientas que actúan",
+            ),
+        ),
+        ("on", t.t("Always", "Siempre")),
+        ("off", t.t("Never", "Nunca")),
+    ]
+}
+
+fn guard(fields: &Fields, t: Lang) -> Markup {
+    html! {
+        (Select::new(GUARD, t.t("Replace unproven claims", "Reemplazar afirmaciones sin comprobar"))
+            .options(guards(t)).chosen(fields.text(GUARD)).hint(t.t(
+                "“I have booked it” is only said once a tool has done something. Else the agent says that it could not confirm it yet.",
+                "«Ya lo reservé» solo se dice cuando una herramienta ha hecho algo. Si no, el agente dice que todavía no ha podido confirmarlo.")))
     }
 }
 
@@ -172,10 +214,13 @@ fn facts(fields: &Fields, t: Lang) -> Markup {
         ),
         zone => zone,
     };
+    let guards = guards(t).into_iter();
+    let guard = guards.filter(|(value, _)| *value == fields.text(GUARD));
     html! {
         dl.facts {
             (list::fact(t.t("Time zone", "Zona horaria"), zone))
             (list::fact(t.t("Earlier conversations to remember", "Conversaciones anteriores que recuerda"), fields.text(MEMORY)))
+            @for (_, said) in guard { (list::fact(t.t("Replace unproven claims", "Reemplazar afirmaciones sin comprobar"), said)) }
             (list::fact(t.t("Context URL", "URL de contexto"), match fields.text(URL) { "" => "–", url => url }))
         }
     }
@@ -200,9 +245,16 @@ pub(super) async fn show_secret(visit: Visit<Developer>) -> Answer {
     Ok(visit.page(Section::Agents, title, &body))
 }
 
-const fn labels(t: Lang) -> [(&'static str, &'static str); 4] {
+const fn labels(t: Lang) -> [(&'static str, &'static str); 5] {
     [
         (TIME_ZONE, t.t("Time zone", "Zona horaria")),
+        (
+            GUARD,
+            t.t(
+                "Replace unproven claims",
+                "Reemplazar afirmaciones sin comprobar",
+            ),
+        ),
         (URL, t.t("URL", "URL")),
         (
             FAILURE,

@@ -148,7 +148,8 @@ fn waited(turn: &Moment, lang: Lang) -> Markup {
     }
 }
 
-/// The model that answered, its tokens and the passages before it; nothing if no model wrote the turn.
+/// The model that answered, its tokens, the claims that were replaced, and the passages before it; nothing if no model
+/// wrote the turn.
 fn made_by(turn: &Moment, lang: Lang) -> Markup {
     let source = turn.source.as_deref();
     let source = source.and_then(|text| serde_json::from_str::<Value>(text).ok());
@@ -159,6 +160,7 @@ fn made_by(turn: &Moment, lang: Lang) -> Markup {
     let tokens = source["tokens_in"]
         .as_i64()
         .zip(source["tokens_out"].as_i64());
+    let replaced = source["replaced_claims"].as_u64();
     let found = source["passages"].as_array();
     let found = found.into_iter().flatten();
     let found = found.map(|passage| (text(passage, "document"), text(passage, "excerpt")));
@@ -172,6 +174,9 @@ fn made_by(turn: &Moment, lang: Lang) -> Markup {
             code { (text(&source, "model")) }
             @if let Some((sent, written)) = tokens.map(|(sent, written)| (words::count(sent), words::count(written))) {
                 " · " (text!(lang, "tokens: {sent} in, {written} out", "tokens: {sent} de entrada, {written} de salida"))
+            }
+            @if let Some(count) = replaced {
+                " · " strong { (text!(lang, "unproven claims replaced: {count}", "afirmaciones sin comprobar reemplazadas: {count}")) }
             }
             @if !found.is_empty() { (passages(&found, lang)) }
         }
@@ -275,6 +280,15 @@ mod tests {
         );
         let html = drawn(turn("user", "Hi"), None, false);
         assert!(html.contains("<time"), "{html}");
+    }
+
+    #[test]
+    fn a_turn_shows_how_many_claims_were_replaced() {
+        let source = r#"{"provider":"local","model":"small","passages":[],"replaced_claims":2}"#;
+        let mut replaced = turn("agent", "I have not been able to confirm that yet.");
+        replaced.source = Some(source.to_owned());
+        let html = drawn(replaced, None, false);
+        assert!(html.contains("unproven claims replaced: 2"), "{html}");
     }
 
     #[test]
