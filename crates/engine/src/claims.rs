@@ -14,6 +14,8 @@ mod spanish;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use crate::segments::ABBREVIATIONS;
+
 /// Kinds of action, as bits. A claim of a kind that was vouched for may be repeated.
 pub(crate) const ARRANGE: u8 = 1;
 pub(crate) const CANCEL: u8 = 2;
@@ -134,10 +136,11 @@ fn clauses(text: &str) -> Vec<Clause> {
         {
             continue;
         }
+        let goes_on = c == '.' && (word.len() == 1 || ABBREVIATIONS.contains(&&*word));
         if !word.is_empty() {
             clause.words.push(std::mem::take(&mut word));
         }
-        if matches!(c, ' ' | '\'' | '\u{2019}' | '-') {
+        if goes_on || matches!(c, ' ' | '\'' | '\u{2019}' | '-') {
             continue;
         }
         let is_last = matches!(c, '.' | '!' | '?' | '\n' | '…');

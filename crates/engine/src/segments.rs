@@ -7,7 +7,7 @@ const EARLY_CHARS: usize = 40;
 const MAX_BYTES: usize = 600;
 
 /// Abbreviations whose full stop ends no sentence, in the languages of [`phrases`](crate::phrases).
-const ABBREVIATIONS: &[&str] = &[
+pub(crate) const ABBREVIATIONS: &[&str] = &[
     "mr", "mrs", "ms", "dr", "dra", "prof", "sr", "sra", "srta", "st", "no", "núm", "nr", "hr",
     "fr", "e.g", "i.e", "p.ej", "z.b", "vs", "etc", "approx", "ca", "usw", "ud", "uds", "av",
 ];

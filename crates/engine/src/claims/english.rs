@@ -11,12 +11,12 @@ pub(super) const GRAMMAR: Grammar = Grammar {
         (
             "FILL",
             0,
-            "just already now also then both all successfully finally immediately personally gladly happily gone went ahead and actually officially hereby quickly so right been",
+            "just already now also then both all successfully finally immediately personally gladly happily gone went ahead and actually officially hereby quickly so right",
         ),
         (
             "NOT",
             0,
-            "not no never nothing nobody none neither t cannot without will ll would d could should might may must can let",
+            "he she not no never nothing nobody none neither t cannot without will ll would d could should might may must can let",
         ),
         (
             "NEVER",
@@ -33,7 +33,7 @@ pub(super) const GRAMMAR: Grammar = Grammar {
         (
             "GENERAL",
             0,
-            "when if once after before only automatically every each daily weekly monthly yearly until unless whenever within out by ahead to",
+            "when if once after before only automatically every each daily weekly monthly yearly until unless whenever within out by ahead",
         ),
         // Past tense and participle.
         (
@@ -119,7 +119,9 @@ pub(super) const GRAMMAR: Grammar = Grammar {
     forms: |_| Vec::new(),
     is_participle: |word| word.len() > 4 && word.ends_with("ed"),
     patterns: &[
-        "I HAVE ~ DONE|OPEN !to|for|since|with|in|at|on|here",
+        "I HAVE ~ DONE !to|for|since|with",
+        "I HAVE ~ OPEN !to|for|since|with|in|at|on|here",
+        "I HAVE ~ gone in and ~ DONE|OPEN",
         "I ~ DONE !to|for|since|with|up",
         "I HAVE ~ DONE to|for|with your|you|the",
         "I HAVE ~ CHECKED you|him|her|them in",
@@ -129,9 +131,11 @@ pub(super) const GRAMMAR: Grammar = Grammar {
         "I HAVE ~ got you|him|her|them|it|that ~ DONE|PLACED",
         "I HAVE ~ got the|that|your * THING ~ DONE",
         "I HAVE ~ you|him|her|them|everything|it|that ~ STATE",
+        "I HAVE ~ your|the * STATE",
         "I HAVE ~ taken|took * CARE",
         "I ~ took * CARE",
-        "I HAVE ~ taken|took you|it|them|him|her * OFF",
+        "I HAVE ~ taken|took * OFF",
+        "I ~ took * OFF",
         "I was|were ~ able to ~ DO",
         "I managed to ~ DO",
         "I HAVE ~ turned|switched ONOFF",
@@ -148,6 +152,7 @@ pub(super) const GRAMMAR: Grammar = Grammar {
         "=was|were just|now|successfully DONE",
         "=receipt|confirmation|invitation|link was|were sent",
         "=YOUR * was|were ~ STATE|IT !by",
+        "=YOUR * was|were ~ DONE|OPEN successfully",
         "=the * THING was|were ~ STATE|IT !by",
         "^ ~ THING is|was ~ DONE|COMPLETE !GENERAL",
         "=this THING IS ~ DONE|COMPLETE !GENERAL",

@@ -16,12 +16,12 @@ pub(super) const GRAMMAR: Grammar = Grammar {
         (
             "NOT",
             0,
-            "erst nicht nie niemals kein keine keinen keinem keiner niemand nichts ohne würde würden werde werden wird kann können könnte könnten soll sollte sollen muss müssen darf möchte möchten hätte hätten wäre wären",
+            "erst nicht nie niemals kein keine keinen keinem keiner niemand niemanden niemandem nichts ohne würde würden werde werden wird kann können könnte könnten soll sollte sollen muss müssen darf möchte möchten hätte hätten wäre wären",
         ),
         (
             "NEVER",
             0,
-            "nicht nie niemals kein keine keinen keinem keiner niemand nichts ohne",
+            "nicht nie niemals kein keine keinen keinem keiner niemand niemanden niemandem nichts ohne",
         ),
         (
             "IF",
@@ -36,12 +36,12 @@ pub(super) const GRAMMAR: Grammar = Grammar {
         (
             "DONE",
             ARRANGE,
-            "gebucht umgebucht reserviert eingetragen verschoben verlegt geändert bestätigt aktualisiert angelegt erstellt gespeichert hinterlegt angemeldet registriert aktiviert freigeschaltet gesperrt entsperrt zurückgesetzt hinzugefügt aufgenommen bestellt nachbestellt beauftragt veranlasst organisiert vereinbart ausgemacht zugewiesen zugeteilt verlängert erneuert pausiert hochgestuft aufgewertet angepasst korrigiert berichtigt eingereicht vorgemerkt eingeplant eingeleitet gestartet eröffnet eingerichtet umgestellt erhöht gesenkt reduziert angewendet angewandt eingelöst ausgestellt hochgeladen angehängt ausgedruckt gesichert freigegeben festgelegt terminiert aufgegeben abgeschlossen fertiggestellt ergänzt erfasst getauscht ausgetauscht verknüpft genehmigt bewilligt aufgestockt zurückgelegt aufgeteilt beigefügt ausgeführt ausgelöst beantragt bearbeitet durchgeführt eingecheckt eingefügt eingebucht dazugebucht zugebucht eingestellt eingeschaltet ausgeschaltet geblockt blockiert gesichert hinterlassen installiert konfiguriert neugestartet überschrieben verbucht vergrößert verkürzt wiederhergestellt zurückgestellt zusammengestellt angesetzt gelegt gekümmert umgeschrieben protokolliert ausgegeben abgeändert angestoßen",
+            "gebucht umgebucht reserviert eingetragen verschoben verlegt geändert bestätigt aktualisiert angelegt erstellt gespeichert hinterlegt angemeldet registriert aktiviert freigeschaltet gesperrt entsperrt zurückgesetzt hinzugefügt aufgenommen bestellt nachbestellt beauftragt veranlasst organisiert vereinbart ausgemacht zugewiesen zugeteilt verlängert erneuert pausiert hochgestuft aufgewertet angepasst korrigiert berichtigt eingereicht vorgemerkt eingeplant eingeleitet gestartet eröffnet eingerichtet umgestellt erhöht gesenkt reduziert angewendet angewandt eingelöst ausgestellt hochgeladen angehängt ausgedruckt gesichert freigegeben festgelegt terminiert aufgegeben abgeschlossen fertiggestellt ergänzt erfasst getauscht ausgetauscht verknüpft genehmigt bewilligt aufgestockt zurückgelegt aufgeteilt beigefügt ausgeführt ausgelöst beantragt bearbeitet durchgeführt eingecheckt eingefügt eingebucht dazugebucht zugebucht eingestellt eingeschaltet ausgeschaltet geblockt blockiert gesichert hinterlassen installiert konfiguriert neugestartet überschrieben verbucht vergrößert verkürzt wiederhergestellt zurückgestellt zusammengestellt angesetzt gelegt gekümmert umgeschrieben protokolliert ausgegeben abgeändert abgesprochen abgestimmt markiert angestoßen",
         ),
         (
             "DONE",
             CANCEL,
-            "storniert abgesagt gekündigt gelöscht entfernt ausgetragen abgemeldet deaktiviert abbestellt gestrichen rückgängig erlassen abgestellt",
+            "storniert abgesagt gekündigt gelöscht entfernt ausgetragen abgemeldet deaktiviert abbestellt gestoppt gestrichen rückgängig erlassen abgestellt",
         ),
         (
             "DONE",
@@ -97,6 +97,7 @@ pub(super) const GRAMMAR: Grammar = Grammar {
         "ICH HABE * * DONE|READY",
         "HABE ICH * * DONE|READY",
         "ICH HABE * * OPEN $",
+        "HABE ICH * * OPEN $",
         "ICH HABE !sie|ihnen|dich|dir * TOLD",
         "HABE ICH !sie|ihnen|dich|dir * TOLD",
         "ICH HABE !sie|ihnen|dich|dir * BESCHEID ~ gegeben|gesagt",
@@ -110,6 +111,7 @@ pub(super) const GRAMMAR: Grammar = Grammar {
         "ICH konnte|konnten * * DO",
         "=IHR * IST * * DONE|READY !GENERAL",
         "=DER * THING * IST * * DONE|READY !GENERAL",
+        "=DER * ist|sind * * DONE !GENERAL",
         "=^ THING IST * DONE|READY !GENERAL",
         "=sie sind|wurden * DONE !GENERAL",
         "=du bist|wurdest * DONE !GENERAL",

@@ -57,7 +57,7 @@ pub(super) const GRAMMAR: Grammar = Grammar {
             ARRANGE,
             "completo completa activo activa activada activado listo lista",
         ),
-        ("PRET1", ARRANGE, "puse hice abrí resolví pospuse"),
+        ("PRET1", ARRANGE, "detuve puse hice abrí resolví pospuse"),
         ("PRET3", ARRANGE, "puso hizo abrió resolvió pospuso pidió"),
         (
             "INF",
@@ -95,7 +95,7 @@ pub(super) const GRAMMAR: Grammar = Grammar {
     verbs: &[
         (
             ARRANGE,
-            "reservar agendar apartar programar reprogramar confirmar registrar inscribir actualizar cambiar mover añadir agregar guardar crear presentar levantar activar desbloquear bloquear asignar aplicar aprobar corregir ordenar posponer pausar vincular conectar restablecer reiniciar completar finalizar adjuntar subir imprimir iniciar aumentar bajar dividir fijar configurar ampliar renovar recorrer realizar tramitar surtir liberar solicitar organizar concertar modificar reagendar asentar extender canjear meter tomar despachar reportar escalar comprar rentar alquilar generar ajustar gestionar elaborar instalar validar autorizar congelar revertir",
+            "reservar agendar apartar programar reprogramar confirmar registrar inscribir actualizar cambiar mover añadir agregar guardar crear presentar levantar activar desbloquear bloquear asignar aplicar aprobar corregir ordenar posponer pausar vincular conectar restablecer reiniciar completar finalizar adjuntar subir imprimir iniciar aumentar bajar dividir fijar configurar ampliar renovar recorrer realizar tramitar surtir liberar solicitar organizar concertar modificar reagendar asentar extender canjear meter tomar despachar reportar escalar comprar rentar alquilar generar ajustar gestionar elaborar instalar validar autorizar congelar revertir marcar arreglar coordinar gestionar",
         ),
         (
             CANCEL,
@@ -116,6 +116,7 @@ pub(super) const GRAMMAR: Grammar = Grammar {
     patterns: &[
         "-HE ~ PART|OPEN",
         "-HE ~ hecho|realizado * THING",
+        "-HE ~ dado aviso",
         "-HE ~ dado|puesto * BAJA|ALTA",
         "-di ~ * BAJA|ALTA",
         "-HE ~ procedido a INF",
@@ -148,7 +149,7 @@ pub(super) const GRAMMAR: Grammar = Grammar {
         "=THING BE|ha|ha ~ sido SUCCESS",
         "=THING BE ~ SUCCESS",
         "^ ~ THING ~ PART|COMPLETE|SUCCESS $",
-        "=SU * ha|han ~ sido ~ OPEN",
+        "=SU * ha|han ~ sido|quedado ~ OPEN",
         "=SU * quedó|quedaron ~ OPEN",
         "^ PART $",
         "^ DONEWORD $",
