@@ -5,11 +5,7 @@
 //! the note; only a note in a record ("noted in your file") is one. Neither are questions, conditions, plans, negations and
 //! what others did.
 
-mod english;
-mod french;
-mod german;
-mod portuguese;
-mod spanish;
+mod forms;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -31,21 +27,66 @@ const MAX_CHARS: usize = 16 * 1024;
 /// Words that a gap of a pattern spans at most.
 const MAX_GAP: usize = 6;
 
+/// The kinds' names in the lists.
+const KINDS: [(&str, u8); 6] = [
+    ("arrange", ARRANGE),
+    ("cancel", CANCEL),
+    ("send", SEND),
+    ("pay", PAY),
+    ("tell", TELL),
+    ("any", ANY),
+];
+
 /// A language's words and patterns.
 struct Grammar {
     tag: &'static str,
-    /// A class of words, the kind of action they stand for, and the words.
-    words: &'static [(&'static str, u8, &'static str)],
-    /// Verbs of a kind of action, from which `forms` makes words and their classes.
-    verbs: &'static [(u8, &'static str)],
+    /// `CLASS kind: words`, the kind being that of the action for which the words stand; `verbs kind: words`, from which
+    /// `forms` makes words and their classes; and patterns after `> `.
+    ///
+    /// A pattern has one after the other: a class or a word, or several with `|`; `~`, any words of class `FILL`; `*`, up to
+    /// six words of neither `NOT` nor `IF`; `!`, no such word follows; `^` and `$`, the clause's begin and end. No word of
+    /// `IF` may stand before it in its clause; with `-` in front, none of `NOT`; with `=`, neither may the clause before it
+    /// begin with `IF`.
+    lists: &'static str,
     forms: fn(&str) -> Vec<(&'static str, String)>,
     /// Whether a word in no list looks like a participle: class `OPEN`. Harmless ones are listed, as class `MILD`.
     is_participle: fn(&str) -> bool,
-    /// One after the other: a class or a word, or several with `|`; `~`, any words of class `FILL`; `*`, up to six words of
-    /// neither `NOT` nor `IF`; `!`, no such word follows; `^` and `$`, the clause's begin and end. No word of `IF` may stand
-    /// before it in its clause; with `-` in front, none of `NOT`; with `=`, neither may the clause before it begin with `IF`.
-    patterns: &'static [&'static str],
 }
+
+const GRAMMARS: [Grammar; 5] = [
+    Grammar {
+        tag: "en",
+        lists: include_str!("claims/en.txt"),
+        forms: |_| Vec::new(),
+        is_participle: |word| word.len() > 4 && word.ends_with("ed"),
+    },
+    Grammar {
+        tag: "es",
+        lists: include_str!("claims/es.txt"),
+        forms: forms::spanish,
+        is_participle: |word| word.len() > 4 && (word.ends_with("ado") || word.ends_with("ido")),
+    },
+    Grammar {
+        tag: "de",
+        lists: include_str!("claims/de.txt"),
+        forms: |_| Vec::new(),
+        is_participle: |word| {
+            word.starts_with("ge") && word.ends_with('t') || word.ends_with("iert")
+        },
+    },
+    Grammar {
+        tag: "fr",
+        lists: include_str!("claims/fr.txt"),
+        forms: forms::french,
+        is_participle: |word| word.len() > 4 && word.ends_with('é'),
+    },
+    Grammar {
+        tag: "pt",
+        lists: include_str!("claims/pt.txt"),
+        forms: forms::portuguese,
+        is_participle: |_| false,
+    },
+];
 
 enum Step {
     Word(u128),
@@ -86,17 +127,8 @@ struct Language {
     tags: u128,
 }
 
-static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
-    [
-        &english::GRAMMAR,
-        &spanish::GRAMMAR,
-        &german::GRAMMAR,
-        &french::GRAMMAR,
-        &portuguese::GRAMMAR,
-    ]
-    .map(Language::new)
-    .into()
-});
+static LANGUAGES: LazyLock<Vec<Language>> =
+    LazyLock::new(|| GRAMMARS.iter().map(Language::new).collect());
 
 /// Which kinds of completed action a text claims; 0: none. Customers change languages, so the one with the most known words
 /// decides, and the agent's if others have no more.
@@ -182,16 +214,21 @@ impl Language {
             word.classes |= classes;
             word.actions |= actions;
         };
-        for (class, actions, listed) in grammar.words {
-            let class = bit(class);
+        for (head, listed) in grammar
+            .lists
+            .lines()
+            .filter_map(|line| line.split_once(": "))
+        {
+            let (class, kind) = head.split_once(' ').unwrap_or((head, ""));
+            let kind = KINDS.iter().find(|(name, _)| *name == kind);
+            let actions = kind.map_or(0, |(_, action)| *action);
             for word in listed.split_whitespace() {
-                add(word.to_owned(), class, *actions);
-            }
-        }
-        for (actions, verbs) in grammar.verbs {
-            for verb in verbs.split_whitespace() {
-                for (class, word) in (grammar.forms)(verb) {
-                    add(word, bit(class), *actions);
+                if class != "verbs" {
+                    add(word.to_owned(), bit(class), actions);
+                    continue;
+                }
+                for (class, word) in (grammar.forms)(word) {
+                    add(word, bit(class), actions);
                 }
             }
         }
@@ -204,24 +241,27 @@ impl Language {
                 all | class
             })
         };
-        let patterns = grammar.patterns.iter().map(|text| {
-            let steps = text.trim_start_matches(['-', '=']).split_whitespace();
-            let steps = steps.map(|step| match step {
-                "~" => Step::Fill,
-                "*" => Step::Gap,
-                "^" => Step::Begin,
-                "$" => Step::End,
-                _ => match step.strip_prefix('!') {
-                    Some(names) => Step::Unless(of(names)),
-                    None => Step::Word(of(step)),
-                },
+        let lines = grammar.lists.lines();
+        let patterns = lines
+            .filter_map(|line| line.strip_prefix("> "))
+            .map(|text| {
+                let steps = text.trim_start_matches(['-', '=']).split_whitespace();
+                let steps = steps.map(|step| match step {
+                    "~" => Step::Fill,
+                    "*" => Step::Gap,
+                    "^" => Step::Begin,
+                    "$" => Step::End,
+                    _ => match step.strip_prefix('!') {
+                        Some(names) => Step::Unless(of(names)),
+                        None => Step::Word(of(step)),
+                    },
+                });
+                Pattern {
+                    steps: steps.collect(),
+                    is_strict: text.starts_with(['-', '=']),
+                    is_stative: text.starts_with('='),
+                }
             });
-            Pattern {
-                steps: steps.collect(),
-                is_strict: text.starts_with(['-', '=']),
-                is_stative: text.starts_with('='),
-            }
-        });
         let patterns = patterns.collect();
         Self {
             tag: grammar.tag,
