@@ -166,8 +166,12 @@ async fn calls(visitor: &Visitor) -> Result<Markup> {
     let lang = visitor.lang();
     let overview = visitor.services().overview();
     let calls = overview.live(visitor.caller(), SHOWN_CALLS).await?;
+    let (shown, limit) = (calls.len(), visitor.caller().terms.live_calls);
+    let told = html! {
+        p.soft { (text!(lang, "{shown} in progress; your plan allows {limit}.", "{shown} en curso; tu plan permite {limit}.")) }
+    };
     if calls.is_empty() {
-        return Ok(list::empty(
+        let nothing = list::empty(
             lang.t("No calls in progress", "No hay ninguna llamada en curso"),
             lang.t(
                 "Calls appear here as soon as they are dialed. Updates automatically every two seconds.",
@@ -177,16 +181,16 @@ async fn calls(visitor: &Visitor) -> Result<Markup> {
                 "/try/call",
                 lang.t("Place a test call", "Hacer una llamada de prueba"),
             )),
-        ));
+        );
+        return Ok(html! { (told) (nothing) });
     }
-    let (shown, limit) = (calls.len(), visitor.caller().terms.live_calls);
     let lasts = |call: &LiveCall| {
         let conversation = &call.view.conversation;
         let since = conversation.answered_at.unwrap_or(conversation.started_at);
         words::length(visitor.now().since(since))
     };
     Ok(html! {
-        p.soft { (text!(lang, "{shown} in progress; your plan allows {limit}.", "{shown} en curso; tu plan permite {limit}.")) }
+        (told)
         (Table::of(lang.t("Live calls", "Llamadas en vivo"), &calls)
             .column(lang.t("Customer", "Cliente"), |call| html! {
                 // By its id a link keeps the focus when the list is drawn again.

@@ -130,7 +130,7 @@ fn facts(document: &Document, t: Lang) -> Markup {
         dl.facts {
             (list::fact(t.t("Status", "Estado"), state(document, t)))
             (list::fact(t.t("Type", "Tipo"), source_name(document.source, t)))
-            (list::fact(t.t("URL", "URL"), document.url.as_deref().unwrap_or("–")))
+            @if let Some(url) = &document.url { (list::fact(t.t("URL", "URL"), url)) }
             (list::fact(t.t("Format", "Formato"), document.mime_type.as_deref().unwrap_or("–")))
             (list::fact(t.t("Size", "Tamaño"), size(document.size_bytes)))
             (list::fact(t.t("Passages", "Pasajes"), count(i64::from(document.chunks_count))))
