@@ -47,6 +47,7 @@ pub(crate) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
     let text = concat!(
         include_str!("../assets/tokens.css"),
         include_str!("../assets/base.css"),
+        include_str!("../assets/fields.css"),
         include_str!("../assets/shell.css"),
         include_str!("../assets/navigation.css"),
         include_str!("../assets/search.css"),
@@ -56,6 +57,7 @@ pub(crate) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
         include_str!("../assets/conversations.css"),
         include_str!("../assets/portal.css"),
         include_str!("../assets/studio.css"),
+        include_str!("../assets/json.css"),
     );
     let text = text.replace("inter.woff2", &FONT.path);
     Asset::new(("portal", "css"), text, |bytes| {

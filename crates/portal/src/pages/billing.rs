@@ -18,7 +18,7 @@ use crate::parts::chart::{self, Bar};
 use crate::parts::form;
 use crate::parts::list::{self, Table};
 use crate::parts::period;
-use crate::parts::words::{Tone, badge, count, when, when_if, yes};
+use crate::parts::words::{Tone, badge, count, plan_name, when, when_if, yes};
 use crate::spanish::written;
 use crate::trouble::{Answer, Trouble};
 use crate::visit::layout::{Section, attachment};
@@ -138,14 +138,6 @@ fn plan(visitor: &Visitor, renews_at: Option<Timestamp>) -> Markup {
         }
         }
     }
-}
-
-/// A plan's name, capitalized.
-pub(super) fn plan_name(name: &str) -> String {
-    let mut letters = name.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
 }
 
 /// One bar for each day's credits.

@@ -16,7 +16,6 @@ use offhook_services::store::AccountSettings;
 
 use crate::lang::{Lang, text};
 use crate::page::Page;
-use crate::pages::billing::plan_name;
 use crate::parts::{list, words};
 use crate::trouble::Answer;
 use crate::visit::layout::{self, Section};
@@ -106,7 +105,7 @@ fn facts(visitor: &Visitor) -> Markup {
     html! {
         dl.facts {
             (list::fact(t.t("Name", "Nombre"), &account.name))
-            (list::fact(t.t("Plan", "Plan"), html! { a href={ (crate::PATH) "/billing" } { (plan_name(account.plan.as_str())) } }))
+            (list::fact(t.t("Plan", "Plan"), html! { a href={ (crate::PATH) "/billing" } { (words::plan_name(account.plan.as_str())) } }))
             (list::copied(t, "id", t.t("Account ID", "ID de la cuenta"), account.id))
             (list::fact(t.t("Created", "Creada"), words::when(account.created_at)))
         }

@@ -160,6 +160,14 @@ pub(crate) const fn batch_status(status: BatchStatus, t: Lang) -> &'static str {
     }
 }
 
+/// A plan's name, capitalized.
+pub(crate) fn plan_name(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
 pub(crate) const fn role_name(role: MemberRole, lang: Lang) -> &'static str {
     match role {
         MemberRole::Owner => lang.t("Owner", "Propietario"),
