@@ -131,14 +131,19 @@ static LANGUAGES: LazyLock<Vec<Language>> =
     LazyLock::new(|| GRAMMARS.iter().map(Language::new).collect());
 
 /// Which kinds of completed action a text claims; 0: none. Customers change languages, so the one with the most known words
-/// decides, and the agent's if others have no more.
+/// decides, and the agent's if others have no more. An agent of an unknown language claims nothing: the patterns of another
+/// would find what they do not mean.
 pub(crate) fn claimed(text: &str, language: &str) -> u8 {
     let primary = language.split(['-', '_']).next().unwrap_or_default();
+    let is_own = |language: &Language| language.tag.eq_ignore_ascii_case(primary);
+    if !LANGUAGES.iter().any(is_own) {
+        return 0;
+    }
     let clauses = clauses(text);
     let spoken = LANGUAGES.iter().max_by_key(|language| {
         let words = clauses.iter().flat_map(|clause| &clause.words);
         let known = words.filter(|word| language.words.contains_key(*word));
-        (known.count(), language.tag.eq_ignore_ascii_case(primary))
+        (known.count(), is_own(language))
     });
     spoken.map_or(0, |language| language.claimed(&clauses))
 }
@@ -457,7 +462,8 @@ mod tests {
             ARRANGE | SEND
         );
         assert_eq!(claimed("Ya cancelé su cita.", "en-US"), CANCEL);
-        assert_eq!(claimed("Done!", "xx"), ANY);
+        assert_eq!(claimed("Done!", "en"), ANY);
+        assert_eq!(claimed("Done!", "it"), 0);
         assert_eq!(claimed("", "en"), 0);
         let late = format!("{} I have booked it.", "Yes, ".repeat(MAX_CHARS));
         assert_eq!(claimed(&late, "en"), 0);
