@@ -124,18 +124,18 @@ fn plan(visitor: &Visitor, renews_at: Option<Timestamp>) -> Markup {
     };
     html! {
         section.chart {
-        h2 { (t.t("Plan", "Plan")) }
-        dl.facts {
-            (list::fact(t.t("Plan", "Plan"), html! { strong { (plan_name(caller.account.plan.as_str())) } }))
-            (list::fact(t.t("Price per month", "Precio al mes"), fee))
-            (list::fact(t.t("Credits per month", "Créditos al mes"), number(terms.credits_per_month, by_contract)))
-            (list::fact(t.t("Renews", "Se renueva"), when_if(renews_at)))
-            (list::fact(t.t("Requests per minute", "Solicitudes por minuto"), number(Some(terms.requests_per_minute), "")))
-            (list::fact(t.t("Concurrent calls", "Llamadas simultáneas"), number(Some(terms.live_calls), "")))
-            (list::fact(t.t("Seats", "Lugares"), number(terms.seats_max, unlimited)))
-            (list::fact(t.t("Retention (days)", "Retención (días)"), number(terms.retention_days, unlimited)))
-            (list::fact(t.t("Knowledge (Engine module)", "Conocimiento (módulo Engine)"), yes(terms.engine_module, t)))
-        }
+            h2 { (t.t("Plan", "Plan")) }
+            dl.facts {
+                (list::fact(t.t("Plan", "Plan"), html! { strong { (plan_name(caller.account.plan.as_str())) } }))
+                (list::fact(t.t("Price per month", "Precio al mes"), fee))
+                (list::fact(t.t("Credits per month", "Créditos al mes"), number(terms.credits_per_month, by_contract)))
+                (list::fact(t.t("Renews", "Se renueva"), when_if(renews_at)))
+                (list::fact(t.t("Requests per minute", "Solicitudes por minuto"), number(Some(terms.requests_per_minute), "")))
+                (list::fact(t.t("Concurrent calls", "Llamadas simultáneas"), number(Some(terms.live_calls), "")))
+                (list::fact(t.t("Seats", "Lugares"), number(terms.seats_max, unlimited)))
+                (list::fact(t.t("Retention (days)", "Retención (días)"), number(terms.retention_days, unlimited)))
+                (list::fact(t.t("Knowledge (Engine module)", "Conocimiento (módulo Engine)"), yes(terms.engine_module, t)))
+            }
         }
     }
 }
@@ -163,14 +163,14 @@ fn used(days: &[UsageDay], t: Lang) -> Markup {
     let heads = [t.t("Day (UTC)", "Día (UTC)"), t.t("Credits", "Créditos")];
     html! {
         section.chart {
-        h2 { (t.t("Usage, last 30 days", "Uso, últimos 30 días")) }
-        dl.facts {
-            (list::fact(t.t("Credits", "Créditos"), sum(|day| day.credits)))
-            (list::fact(t.t("Calls", "Llamadas"), sum(|day| day.calls)))
-            (list::fact(t.t("Conversations", "Conversaciones"), sum(|day| day.conversations)))
-            (list::fact(t.t("Minutes", "Minutos"), month::minutes(days.iter().map(|day| day.duration_seconds).sum())))
-        }
-        (chart::bars(t, t.t("Credits per day", "Créditos por día"), heads, &[], &credits_by_day(days, t)))
+            h2 { (t.t("Usage, last 30 days", "Uso, últimos 30 días")) }
+            dl.facts {
+                (list::fact(t.t("Credits", "Créditos"), sum(|day| day.credits)))
+                (list::fact(t.t("Calls", "Llamadas"), sum(|day| day.calls)))
+                (list::fact(t.t("Conversations", "Conversaciones"), sum(|day| day.conversations)))
+                (list::fact(t.t("Minutes", "Minutos"), month::minutes(days.iter().map(|day| day.duration_seconds).sum())))
+            }
+            (chart::bars(t, t.t("Credits per day", "Créditos por día"), heads, &[], &credits_by_day(days, t)))
         }
     }
 }

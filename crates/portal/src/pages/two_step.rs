@@ -317,20 +317,24 @@ fn set_up_form(
     html! {
         (form::refusal(message))
         (form::form(visitor, "/profile/two-step", &html! {
-        ol {
-            li { (t.t(
-                "Scan the code with an authenticator app, or type the key into it.",
-                "Escanea el código con una aplicación de autenticación, o escribe en ella la clave.",
-            )) }
-            li { (t.t(
-                "Enter your password and the six digits that the app shows.",
-                "Escribe tu contraseña y los seis dígitos que muestra la aplicación.",
-            )) }
-        }
-        div.key {
-            (drawn(&address_of(factor, email), t))
-            dl.facts { (list::copied(t, "key", t.t("Key", "Clave"), &factor.key)) }
-        }
+            ol {
+                li { (t.t(
+                    "Scan the code with an authenticator app, or type the key into it.",
+                    "Escanea el código con una aplicación de autenticación, o escribe en ella la clave.",
+                )) }
+                li { (t.t(
+                    "Enter your password and the six digits that the app shows.",
+                    "Escribe tu contraseña y los seis dígitos que muestra la aplicación.",
+                )) }
+                li { (t.t(
+                    "Keep the recovery codes that you are shown then.",
+                    "Guarda los códigos de recuperación que se te muestran después.",
+                )) }
+            }
+            div.scan {
+                (drawn(&address_of(factor, email), t))
+                dl.facts { (list::copied(t, "key", t.t("Key", "Clave"), &factor.key)) }
+            }
             input type="hidden" name="secret" value=(factor.secret);
             (password_field(t))
             (code_field(t))

@@ -28,20 +28,20 @@ fn form_of(visitor: &Visitor, fields: &Fields, refused: Option<&str>) -> Markup 
     let t = visitor.lang();
     html! {
         section {
-        h2 { (t.t("Billed to", "Facturar a")) }
-        (form::refusal(refused))
-        (form::form(visitor, "/billing/buyer", &html! {
-            (Input::text("name", t.t("Company", "Empresa"))
-                .value(fields.text("name"))
-                .hint(t.t("Leave empty for the account's name.", "Déjalo vacío para usar el nombre de la cuenta.")))
-            (Input::text("address", t.t("Address", "Dirección"))
-                .rows(4)
-                .value(fields.text("address")))
-            (Input::text("tax_id", t.t("Tax ID", "RFC o identificación fiscal"))
-                .value(fields.text("tax_id"))
-                .hint(t.t("Invoices downloaded from now on show it.", "Aparece en las facturas que se descarguen desde ahora.")))
-            button type="submit" { (t.t("Save", "Guardar")) }
-        }))
+            h2 { (t.t("Billed to", "Facturar a")) }
+            (form::refusal(refused))
+            (form::form(visitor, "/billing/buyer", &html! {
+                (Input::text("name", t.t("Company", "Empresa"))
+                    .value(fields.text("name"))
+                    .hint(t.t("Leave empty for the account's name.", "Déjalo vacío para usar el nombre de la cuenta.")))
+                (Input::text("address", t.t("Address", "Dirección"))
+                    .rows(4)
+                    .value(fields.text("address")))
+                (Input::text("tax_id", t.t("Tax ID", "RFC o identificación fiscal"))
+                    .value(fields.text("tax_id"))
+                    .hint(t.t("Invoices downloaded from now on show it.", "Aparece en las facturas que se descarguen desde ahora.")))
+                button type="submit" { (t.t("Save", "Guardar")) }
+            }))
         }
     }
 }

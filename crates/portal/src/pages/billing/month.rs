@@ -112,16 +112,16 @@ fn table(title: &str, head: &str, sums: &[Sum], t: Lang) -> Markup {
     let rest: Credits = sums.iter().skip(ROWS).map(|sum| sum.credits).sum();
     html! {
         section.chart {
-        h2 { (title) }
-        (Table::of(title, shown)
-            .column(head, |sum| &sum.name)
-            .number(t.t("Conversations", "Conversaciones"), |sum| count(sum.conversations))
-            .number(t.t("Minutes", "Minutos"), |sum| minutes(sum.seconds))
-            .number(t.t("Credits", "Créditos"), |sum| count(sum.credits)))
-        @if rest > 0 {
-            @let rest = count(rest);
-            p.soft { (text!(t, "All others: {rest} credits.", "Los demás: {rest} créditos.")) }
-        }
+            h2 { (title) }
+            (Table::of(title, shown)
+                .column(head, |sum| &sum.name)
+                .number(t.t("Conversations", "Conversaciones"), |sum| count(sum.conversations))
+                .number(t.t("Minutes", "Minutos"), |sum| minutes(sum.seconds))
+                .number(t.t("Credits", "Créditos"), |sum| count(sum.credits)))
+            @if rest > 0 {
+                @let rest = count(rest);
+                p.soft { (text!(t, "All others: {rest} credits.", "Los demás: {rest} créditos.")) }
+            }
         }
     }
 }
@@ -195,25 +195,25 @@ fn alert_form(visitor: &Visitor, fields: &Fields, refusal: Option<&str>) -> Mark
     ];
     html! {
         section {
-        h2 { (t.t("Alerts", "Alertas")) }
-        p.hint {
-            (t.t(
-                "Every member sees a warning on the overview and here. Nothing is stopped, and no email is sent. For a notification, add a webhook endpoint that receives billing.threshold: it gets one event per alert and month.",
-                "Todos los miembros ven un aviso en el resumen y aquí. Nada se detiene y no se envían correos. Para recibir una notificación, agrega un punto de conexión de webhook que reciba billing.threshold: le llega un evento por alerta y mes.",
-            ))
-            " "
-            a href={ (crate::PATH) "/webhooks" } { (t.t("Go to webhooks", "Ir a los webhooks")) }
-        }
-        (form::refusal(refusal))
-        (form::form(visitor, "/billing/alert", &html! {
-            div.pairs {
-                @for (name, label) in FIELDS.into_iter().zip(labels) {
-                    (Input::text(name, label).kind("number").value(fields.text(name)))
-                }
+            h2 { (t.t("Alerts", "Alertas")) }
+            p.hint {
+                (t.t(
+                    "Every member sees a warning on the overview and here. Nothing is stopped, and no email is sent. For a notification, add a webhook endpoint that receives billing.threshold: it gets one event per alert and month.",
+                    "Todos los miembros ven un aviso en el resumen y aquí. Nada se detiene y no se envían correos. Para recibir una notificación, agrega un punto de conexión de webhook que reciba billing.threshold: le llega un evento por alerta y mes.",
+                ))
+                " "
+                a href={ (crate::PATH) "/webhooks" } { (t.t("Go to webhooks", "Ir a los webhooks")) }
             }
-            p.hint { (t.t("In credits. Leave empty for none.", "En créditos. Déjalo vacío para no tenerlo.")) }
-            button type="submit" { (t.t("Save", "Guardar")) }
-        }))
+            (form::refusal(refusal))
+            (form::form(visitor, "/billing/alert", &html! {
+                div.pairs {
+                    @for (name, label) in FIELDS.into_iter().zip(labels) {
+                        (Input::text(name, label).kind("number").value(fields.text(name)))
+                    }
+                }
+                p.hint { (t.t("In credits. Leave empty for none.", "En créditos. Déjalo vacío para no tenerlo.")) }
+                button type="submit" { (t.t("Save", "Guardar")) }
+            }))
         }
     }
 }
