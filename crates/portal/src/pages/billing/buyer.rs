@@ -40,7 +40,7 @@ fn form_of(visitor: &Visitor, fields: &Fields, refused: Option<&str>) -> Markup 
                 (Input::text("tax_id", t.t("Tax ID", "RFC o identificación fiscal"))
                     .value(fields.text("tax_id"))
                     .hint(t.t("Invoices downloaded from now on show it.", "Aparece en las facturas que se descarguen desde ahora.")))
-                button type="submit" { (t.t("Save", "Guardar")) }
+                button.primary type="submit" { (t.t("Save", "Guardar")) }
             }))
         }
     }

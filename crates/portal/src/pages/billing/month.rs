@@ -212,7 +212,7 @@ fn alert_form(visitor: &Visitor, fields: &Fields, refusal: Option<&str>) -> Mark
                     }
                 }
                 p.hint { (t.t("In credits. Leave empty for none.", "En créditos. Déjalo vacío para no tenerlo.")) }
-                button type="submit" { (t.t("Save", "Guardar")) }
+                button.primary type="submit" { (t.t("Save", "Guardar")) }
             }))
         }
     }
