@@ -23,11 +23,11 @@ use futures_util::FutureExt;
 use offhook_metrics::metrics;
 use tracing::Instrument;
 
-use crate::{ApiError, HttpState, mcp};
+use crate::{ApiError, HttpState};
 use connection::Answering;
 use cors::is_preflight;
 use exchange::{CLIENT_GONE, Exchange};
-use paths::{is_page, is_under, is_v1, routed_path};
+use paths::{MCP, is_page, is_under, is_v1, routed_path};
 
 /// Handles every request, under /v1 and elsewhere.
 pub(crate) async fn edge(
@@ -58,25 +58,7 @@ pub(crate) async fn edge(
         return Ok(req.into_response(exchange.finish(answer)));
     }
     let span = tracing::info_span!("request", request_id = %exchange.id, method = %req.method());
-    if !mcp::is_message(&req) {
-        return pass(state, exchange, req, next).instrument(span).await;
-    }
-    let message = async {
-        req.extensions_mut().insert(exchange.clone());
-        match mcp::translate(&state, &exchange, req).await {
-            Ok(req) => {
-                let answer = pass(state.clone(), exchange, req, next).await?;
-                Ok(mcp::answered(&state, answer).await)
-            }
-            Err(refused) => {
-                let (req, answer) = refused.into_parts();
-                let answer = exchange.finish(answer);
-                exchange.count(req.method(), None, answer.status());
-                Ok(ServiceResponse::new(req, answer))
-            }
-        }
-    };
-    message.instrument(span).await
+    pass(state, exchange, req, next).instrument(span).await
 }
 
 async fn pass(
@@ -163,7 +145,7 @@ async fn admit(
     let path = routed_path(req);
     let is_callback = is_under(path, "/callbacks");
     let counts_as_page = is_page(path);
-    let counts_as_request = is_v1(path) && req.method() != Method::OPTIONS || path == mcp::PATH;
+    let counts_as_request = is_v1(path) && req.method() != Method::OPTIONS || path == MCP;
     if !is_callback && !counts_as_page && !counts_as_request {
         return Ok(());
     }

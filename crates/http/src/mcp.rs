@@ -13,20 +13,20 @@ use actix_web::body::{BoxBody, to_bytes_limited};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode, Uri};
+use actix_web::middleware::Next;
 use actix_web::{HttpMessage as _, HttpResponse};
 use offhook_domain::CallHandle;
 use serde_json::{Map, Value, json};
 
 use crate::edge::cors::allowed_origin;
 use crate::edge::exchange::Exchange;
-use crate::request::ask::bearer_token;
+use crate::edge::paths::{MCP, routed_path};
+use crate::request::ask::{bearer_token, state};
 use crate::request::body::{MAX_BODY_BYTES, bytes_up_to, has_type, invalid_json};
 use crate::streams::slots::Slot;
 use crate::wire::conversation::Detail;
 use crate::{ApiError, Code, HttpState};
 use tools::{Asked, TOOLS};
-
-pub(crate) const PATH: &str = "/mcp";
 
 /// The revisions of the protocol that are spoken here, newest first.
 const REVISIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
@@ -59,8 +59,36 @@ enum Reply {
     Tool(Value, Option<Duration>),
 }
 
-pub(crate) fn is_message(req: &ServiceRequest) -> bool {
-    req.method() == Method::POST && req.match_info().as_str() == PATH
+fn is_message(req: &ServiceRequest) -> bool {
+    req.method() == Method::POST && routed_path(req) == MCP
+}
+
+/// Inside the edge: turns a message into the request of an operation.
+pub(crate) async fn translating(
+    req: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    if !is_message(&req) {
+        return next.call(req).await;
+    }
+    let (state, exchange) = (state(req.request())?, Exchange::of(req.request())?);
+    match translate(&state, &exchange, req).await {
+        Ok(req) => next.call(req).await,
+        Err(refused) => Ok(refused),
+    }
+}
+
+/// Outside the edge, which has logged and counted the request of the operation: turns its response into the answer to the message.
+pub(crate) async fn answering(
+    req: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    if !is_message(&req) {
+        return next.call(req).await;
+    }
+    let state = state(req.request())?;
+    let answer = next.call(req).await?;
+    Ok(answered(&state, answer).await)
 }
 
 /// Messages never get here; every other method does, and is told of this one.
@@ -69,7 +97,7 @@ pub(crate) async fn untranslated() -> Result<HttpResponse, ApiError> {
 }
 
 /// Turns a message into the request of an operation.
-pub(crate) async fn translate(
+async fn translate(
     state: &HttpState,
     exchange: &Exchange,
     req: ServiceRequest,
@@ -234,10 +262,7 @@ fn outcome(text: &str, is_error: bool) -> Value {
 }
 
 /// Turns the response to the request that a message became into the answer to the message.
-pub(crate) async fn answered(
-    state: &HttpState,
-    answer: ServiceResponse<BoxBody>,
-) -> ServiceResponse<BoxBody> {
+async fn answered(state: &HttpState, answer: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
     let reply = answer.request().extensions().get::<Reply>().cloned();
     let status = answer.status();
     // Who has no key, or has asked too often, is told by HTTP, as clients expect.

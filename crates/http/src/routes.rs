@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::web::{self, ServiceConfig};
 
 use crate::callbacks;
+use crate::edge::paths::MCP;
 use crate::endpoint::Endpoint;
 use crate::endpoints::{
     account, agent_settings, agents, analyses, batches, billing, calls, campaigns, conversations,
@@ -43,7 +44,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         process::routes(),
         docs::routes(),
         callbacks::routes(),
-        vec![Endpoint::at(mcp::PATH).post(mcp::untranslated)],
+        vec![Endpoint::at(MCP).post(mcp::untranslated)],
     ]
     .into_iter()
     .flatten()

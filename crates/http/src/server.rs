@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::edge::connection::{Connection, Placed};
 use crate::edge::edge;
-use crate::{HttpState, routes};
+use crate::{HttpState, mcp, routes};
 
 /// How long a connection waits for its next request.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
@@ -50,7 +50,9 @@ pub fn app(
             }
         })
         .configure(routes::add)
+        .wrap(from_fn(mcp::translating))
         .wrap(from_fn(edge))
+        .wrap(from_fn(mcp::answering))
 }
 
 /// Serves on a listening socket with `workers` threads, until the server is stopped or dropped. It needs a running

@@ -5,8 +5,11 @@ use actix_web::dev::ServiceRequest;
 /// The widget's static files.
 pub(crate) const WIDGET_FILES: [&str; 2] = ["/widget/v1/offhook.js", "/widget/v1/offhook-audio.js"];
 
+/// Where operations are tools of models.
+pub(crate) const MCP: &str = "/mcp";
+
 /// The path as the router reads it: `/v1/%63alls` is `/v1/calls`.
-pub(super) fn routed_path(req: &ServiceRequest) -> &str {
+pub(crate) fn routed_path(req: &ServiceRequest) -> &str {
     req.match_info().as_str()
 }
 
