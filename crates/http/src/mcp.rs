@@ -103,8 +103,9 @@ async fn translate(
     req: ServiceRequest,
 ) -> Result<ServiceRequest, ServiceResponse<BoxBody>> {
     // A page that was not let in must not use the key of whoever looks at it.
-    let is_foreign = req.headers().contains_key(header::ORIGIN)
-        && allowed_origin(&state.config.cors_origins, &req).is_none();
+    let is_foreign = req.headers().get(header::ORIGIN).is_some_and(|origin| {
+        !is_loopback(origin) && allowed_origin(&state.config.cors_origins, &req).is_none()
+    });
     let (http, payload) = req.into_parts();
     let refuse = |error| ServiceResponse::new(http.clone(), HttpResponse::from_error(error));
     if is_foreign {
@@ -121,10 +122,10 @@ async fn translate(
     };
     let revision = http.headers().get(REVISION);
     let is_spoken = revision.is_none_or(|name| REVISIONS.iter().any(|known| *name == known));
-    let (asked, reply) = match is_spoken {
-        true => read(&bytes),
-        false => said(Some(error(&Value::Null, INVALID_REQUEST, &unspoken()))),
-    };
+    if !is_spoken {
+        return Err(refuse(Code::InvalidQuery.error(unspoken())));
+    }
+    let (asked, reply) = read(&bytes);
     if asked.method == Method::POST && asked.target == "/v1/calls" {
         // The address was counted with the message, but not the call.
         let address = exchange.address();
@@ -153,6 +154,16 @@ async fn translate(
         req.set_payload(Payload::from(actix_web::web::Bytes::from(body)));
     }
     Ok(req)
+}
+
+/// Whether it is a page of this machine: no name that somebody else can point here.
+fn is_loopback(origin: &HeaderValue) -> bool {
+    let origin = origin.to_str().unwrap_or_default();
+    let host = origin.split_once("://").map_or("", |(_, host)| host);
+    ["localhost", "127.0.0.1", "[::1]"].iter().any(|known| {
+        let port = host.strip_prefix(known);
+        port.is_some_and(|port| port.is_empty() || port.starts_with(':'))
+    })
 }
 
 /// The request that a message becomes, and what becomes of its response.
@@ -293,7 +304,9 @@ async fn answered(state: &HttpState, answer: ServiceResponse<BoxBody>) -> Servic
         }
     };
     let mut head = head;
-    *head.status_mut() = match message {
+    *head.status_mut() = match &message {
+        // It was no request.
+        Some(message) if message["id"].is_null() => StatusCode::BAD_REQUEST,
         Some(_) => StatusCode::OK,
         None => StatusCode::ACCEPTED,
     };

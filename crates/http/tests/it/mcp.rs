@@ -47,7 +47,11 @@ async fn refused(app: &TestApp, name: &str, arguments: Value) -> String {
 }
 
 async fn error(app: &TestApp, body: impl ToString) -> (i64, String) {
-    let answer = app.post(MCP, body).await.assert(200);
+    let answer = app.post(MCP, body).await;
+    let status = answer.status;
+    let answer = answer.assert(status);
+    // What is no request has no id to answer to.
+    assert_eq!(status, if answer["id"].is_null() { 400 } else { 200 });
     let code = answer["error"]["code"].as_i64().unwrap_or_default();
     (code, text(&answer["error"]["message"]))
 }
@@ -207,6 +211,11 @@ async fn what_is_no_message_or_has_no_key_is_refused() {
         .post(MCP, &welcome)
         .header("Origin", "https://evil.example");
     page.await.assert_error(403, "forbidden");
+    for (page, status) in [("http://localhost:9", 200), ("https://localhost.evil.example", 403)] {
+        let ping = app.post(MCP, message("ping", json!({})));
+        let ping = ping.header("Origin", page).await;
+        assert_eq!(ping.status, status, "{page}");
+    }
     let plain = app.request("POST", MCP).body(welcome.to_string());
     plain.await.assert_error(400, "invalid_json");
     let huge = app.post(MCP, format!("\"{}\"", "x".repeat(1024 * 1024)));
@@ -234,11 +243,9 @@ async fn what_is_no_message_or_has_no_key_is_refused() {
         assert_eq!(error(&app, body).await.0, code, "{body}");
     }
     let old = app.post(MCP, message("ping", json!({})));
-    let old = old
-        .header("MCP-Protocol-Version", "1999-01-01")
-        .await
-        .assert(200);
-    assert_eq!(old["error"]["code"], -32_600);
+    let old = old.header("MCP-Protocol-Version", "1999-01-01").await;
+    let said = old.assert_error(400, "invalid_query");
+    assert!(said.contains("2025-11-25"), "{said}");
     for (name, arguments, fault) in [
         ("get_agent", json!({}), "`id`: is required"),
         (
