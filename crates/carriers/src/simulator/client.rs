@@ -293,7 +293,9 @@ impl Line for RemoteLine {
             text: text.to_owned(),
         };
         if self.remote.post(&self.path("say"), &body).await.is_err() {
-            return Spoken::default();
+            // It may have been heard all the same, as after a stop of this process: then the events say so.
+            let spoken = timeout(ANSWER_LIMIT, spoken).await;
+            return spoken.ok().and_then(Result::ok).unwrap_or_default();
         }
         spoken.await.unwrap_or_default()
     }
