@@ -211,7 +211,10 @@ async fn what_is_no_message_or_has_no_key_is_refused() {
         .post(MCP, &welcome)
         .header("Origin", "https://evil.example");
     page.await.assert_error(403, "forbidden");
-    for (page, status) in [("http://localhost:9", 200), ("https://localhost.evil.example", 403)] {
+    for (page, status) in [
+        ("http://localhost:9", 200),
+        ("https://localhost.evil.example", 403),
+    ] {
         let ping = app.post(MCP, message("ping", json!({})));
         let ping = ping.header("Origin", page).await;
         assert_eq!(ping.status, status, "{page}");

@@ -45,13 +45,16 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         @if !visit.may(MemberRole::Admin) {
             p.hint { (t.t("Only admins and owners can connect them.", "Solo los administradores y propietarios pueden conectarlas.")) }
         }
-        @if near.is_empty() {
+        @if all.is_empty() {
             (list::empty(t.t("Nothing to connect yet", "Todavía nada que conectar"), t.t(
                 "The operator of this service has set up no application. Your agents can use any API meanwhile: an HTTP tool sends a request to your URL during a call.",
                 "El operador de este servicio no ha configurado ninguna aplicación. Mientras tanto tus agentes pueden usar cualquier API: una herramienta HTTP envía una solicitud a tu URL durante la llamada.",
             ), visit.may(MemberRole::Developer).then_some(("/tools/new?kind=http", t.t("Create an HTTP tool", "Crear una herramienta HTTP")))))
-        } @else {
+        } @else if !near.is_empty() {
             div.apps { @for integration in near { (card(integration, &visit)) } }
+        } @else if visit.may(MemberRole::Developer) {
+            p { (t.t("Your agents can use any API meanwhile: ", "Mientras tanto, tus agentes pueden usar cualquier API: "))
+                a href={ (crate::PATH) "/tools/new?kind=http" } { (t.t("create an HTTP tool", "crea una herramienta HTTP")) } "." }
         }
         @if !far.is_empty() {
             h2 { (t.t("By your operator", "A cargo de tu operador")) }

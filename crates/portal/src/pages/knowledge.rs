@@ -116,7 +116,7 @@ async fn list(visit: Visit<Viewer>) -> Answer {
         div #documents hx-get=[is_unread.then(|| visit.request().uri().to_string())]
             hx-trigger=[is_unread.then_some("every 2s")] hx-select="#documents" hx-swap="outerHTML" {
             @if documents.items.is_empty() { (nothing(&visit, is_filtered)) } @else {
-                (table(&documents.items, &folders, t))
+                (table(&documents.items, Some(&folders), t))
             }
             (list::more(&visit, &documents, |row| (row.created_at, row.id.uuid())))
         }
@@ -140,16 +140,16 @@ fn tab(visitor: &Visitor, path: &str, status: StatusCode, body: &Markup) -> Http
 }
 
 /// A table of documents.
-fn table(documents: &[Document], folders: &[Folder], t: Lang) -> Markup {
+fn table(documents: &[Document], folders: Option<&[Folder]>, t: Lang) -> Markup {
     let folder_of = |document: &Document| {
-        let mut all = folders.iter();
+        let mut all = folders.unwrap_or_default().iter();
         all.find(|folder| Some(folder.id) == document.folder_id)
     };
     Table::of(t.t("Documents", "Documentos"), documents)
         .column(t.t("Name", "Nombre"), |row| html! {
             a id={ "document-" (row.id) } href={ (PATH) "/knowledge/documents/" (row.id) } { (row.name) }
         })
-        .column(t.t("Folder", "Carpeta"), |row| html! { @match folder_of(row) {
+        .column_if(folders.is_some(), t.t("Folder", "Carpeta"), |row| html! { @match folder_of(row) {
             Some(folder) => { (folder.name) }
             None => { span.none { "–" } }
         } })

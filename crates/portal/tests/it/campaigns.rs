@@ -93,7 +93,7 @@ async fn a_campaign_is_created_and_everything_wrong_with_it_is_said_at_its_field
     .await;
     let cleared = [("name", "Always"), ("agent_id", &agent)];
     let always = ana.post(NEW, &cleared).await.leads();
-    ana.sees(&always, &["As the account's dialing rules say"])
+    ana.sees(&always, &["As the account's calling rules say"])
         .await;
     let ana = ana.in_spanish();
     create(&ana, &[("settings.live_percent", "0")])

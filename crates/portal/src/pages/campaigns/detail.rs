@@ -358,7 +358,7 @@ async fn facts(visitor: &Visitor, campaign: &Campaign) -> Result<Markup> {
             (list::fact(t.t("Pace", "Ritmo"), text!(t,
                 "Up to {rate} calls per minute and {live}% of the live calls",
                 "Hasta {rate} llamadas por minuto y {live}% de las llamadas en vivo")))
-            (list::fact(t.t("Hours", "Horario"), hours.as_deref().unwrap_or(t.t("As the account's dialing rules say", "Según las reglas de llamada de la cuenta"))))
+            (list::fact(t.t("Hours", "Horario"), hours.as_deref().unwrap_or(t.t("As the account's calling rules say", "Según las reglas de llamada de la cuenta"))))
             (list::fact(t.t("Calls to one recipient", "Llamadas a un destinatario"), text!(t, "Up to {most}", "Hasta {most}")))
             @for (outcome, retry) in retries(&settings, t) { (list::fact(&text!(t, "Called again: {outcome}", "Se llama de nuevo: {outcome}"), retry)) }
             (list::fact(t.t("Pauses when", "Se pausa cuando"), match failed {

@@ -149,7 +149,7 @@ pub(crate) const fn failed(reason: FailureReason, lang: Lang) -> &'static str {
             "Se canceló antes de marcar",
         ),
         FailureReason::ComplianceBlocked => lang.t(
-            "One of the account's dialing rules refused it.",
+            "One of the account's calling rules refused it.",
             "Una regla de llamadas de la cuenta no la permitió.",
         ),
         FailureReason::Expired => lang.t(

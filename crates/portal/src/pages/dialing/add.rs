@@ -110,10 +110,6 @@ fn page(visitor: &Visitor, fields: &Fields, message: Option<&str>) -> Markup {
             "Ningún agente llama a un número de la lista de exclusión.",
         )) }
         (form::refusal(message))
-        p { (t.t(
-            "No agent of this account calls a number on the suppression list, whoever asks for the call.",
-            "Ningún agente de esta cuenta llama a un número de la lista de exclusión, sin importar quién pida la llamada.",
-        )) }
         h2 { (t.t("One number", "Un número")) }
         (form::form(visitor, "/dialing/numbers/new", &html! {
             (Input::text("number", number).kind("tel").value(fields.text("number")).required().hint(t.t(

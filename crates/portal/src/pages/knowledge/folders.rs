@@ -117,7 +117,7 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
         }
         @if documents.items.is_empty() { p.soft { (t.t("No documents in this folder yet.", "Todavía no hay documentos en esta carpeta.")) } }
         @else {
-            (super::table(&documents.items, std::slice::from_ref(&folder), t))
+            (super::table(&documents.items, None, t))
             @if documents.has_more {
                 p { a href={ (PATH) "/knowledge?folder=" (folder.id) } { (t.t("All documents of this folder", "Todos los documentos de esta carpeta")) } }
             }

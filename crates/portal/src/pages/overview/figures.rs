@@ -87,7 +87,10 @@ impl Figures {
                 }))
             }
             @let zone = range.zone.name();
-            p.soft { (text!(t, "Times are in {zone}. Changes are against the period before.", "Las horas son de {zone}. Los cambios son frente al periodo anterior.")) }
+            p.soft {
+                (text!(t, "Times are in {zone}.", "Las horas son de {zone}."))
+                @if self.before.is_some() { (t.t(" Changes are against the period before.", " Los cambios son frente al periodo anterior.")) }
+            }
             @if self.before.is_none() && range.edges.len() > 1 {
                 p.soft { (t.t(
                     "There is no comparison: conversations of the period before are no longer kept.",
