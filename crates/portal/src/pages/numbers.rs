@@ -252,8 +252,6 @@ async fn import_page(visitor: &Visitor, message: Option<&str>) -> Result<Markup>
                     "Every number of your account at the carrier is added, without an agent. Numbers that are here stay as they are; none are removed.",
                     "Se agregan todos los números de tu cuenta con el operador telefónico, sin agente. Los que ya están quedan como están; no se quita ninguno.",
                 )) }
-                p { (t.t("The carrier is asked with the credential that is stored under ", "Se consulta al operador con la credencial guardada en "))
-                    a href={ (PATH) "/settings/credentials" } { (t.t("Provider credentials", "Credenciales de proveedores")) } "." }
                 (form::form(visitor, "/phone-numbers/import", &html! { button.primary type="submit" { (label) } }))
             }
         } @else { p.warning { (by_operator(t)) } }
