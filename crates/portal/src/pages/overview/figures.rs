@@ -89,7 +89,7 @@ impl Figures {
             @let zone = range.zone.name();
             p.soft {
                 (text!(t, "Times are in {zone}.", "Las horas son de {zone}."))
-                @if self.before.is_some() { (t.t(" Changes are against the period before.", " Los cambios son frente al periodo anterior.")) }
+                @if self.before.is_some_and(|before| before.calls > 0) { (t.t(" Changes are against the period before.", " Los cambios son frente al periodo anterior.")) }
             }
             @if self.before.is_none() && range.edges.len() > 1 {
                 p.soft { (t.t(
