@@ -99,6 +99,10 @@ ids! {
     ClaimId;
     /// A conversation on any channel; a call's handle contains it.
     ConversationId;
+    /// A scenario that an agent is tested with.
+    ScenarioId;
+    /// A run of scenarios.
+    TestRunId;
     /// The delivery of one event to one endpoint.
     DeliveryId;
     /// A knowledge document.

@@ -21,6 +21,7 @@ mod number;
 mod plan;
 mod price;
 mod resource;
+mod scenario;
 mod scope;
 mod timestamp;
 mod voice;
@@ -58,7 +59,8 @@ pub use ids::{
     AccountId, AgentId, AttemptId, BatchId, CampaignId, CampaignRecipientId, ClaimId,
     ConversationId, CredentialId, DeliveryId, DocumentId, EndpointId, EventId, FolderId, IdError,
     InvitationId, InvoiceId, KeyId, LedgerId, MemberId, NodeId, NoteId, PhoneNumberId, RecipientId,
-    RequestId, SavedViewId, SuppressionId, ToolId, WhatsAppMessageId, WhatsAppThreadId,
+    RequestId, SavedViewId, ScenarioId, SuppressionId, TestRunId, ToolId, WhatsAppMessageId,
+    WhatsAppThreadId,
 };
 pub use integration::{IntegrationCategory, IntegrationFault, IntegrationStatus};
 pub use json::{FieldError, Fields, Json, JsonError};
@@ -68,6 +70,7 @@ pub use number::NumberProvider;
 pub use plan::{Plan, PlanTerms, Plans};
 pub use price::{ANSWER_SECONDS, Credits, Price};
 pub use resource::{Resource, ResourceKind};
+pub use scenario::{CheckKind, CheckResult, EndedBy, TestStatus};
 pub use scope::{Scope, Scopes};
 pub use timestamp::{Clock, Timestamp, TimestampError};
 pub use tool::Tool;

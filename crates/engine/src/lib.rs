@@ -44,6 +44,7 @@ pub use runner::run;
 pub use session::{CallSink, ClaimLost, Session, SessionEnd, Turn};
 pub use summary::{SUMMARY_MAX_BYTES, summarize};
 pub use template::fill;
+pub use tool_use::recalled;
 
 // Unit and integration tests share one binary; the integration tests use the public API only.
 #[cfg(test)]

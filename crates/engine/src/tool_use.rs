@@ -45,7 +45,7 @@ pub(crate) fn transcript_text(call: &ToolCall, answer: &str) -> String {
 
 /// Parses a call and its answer from a transcript's text, under the id `id`. Truncated arguments are dropped, because
 /// model services require valid JSON.
-pub(crate) fn recalled(text: &str, id: String) -> (ToolCall, String) {
+pub fn recalled(text: &str, id: String) -> (ToolCall, String) {
     let (name, rest) = text.split_once('(').unwrap_or((text, ""));
     // The separator may occur in the arguments too: they end where they are valid JSON.
     let ends = rest.match_indices(ANSWERS).map(|(end, _)| end);

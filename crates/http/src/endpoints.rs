@@ -17,6 +17,7 @@ pub(crate) mod logs;
 pub(crate) mod models;
 pub(crate) mod numbers;
 pub(crate) mod process;
+pub(crate) mod scenarios;
 pub(crate) mod team;
 pub(crate) mod tools;
 pub(crate) mod versions;

@@ -184,6 +184,7 @@ fn parameters(operation: &Operation, examples: &Examples) -> Vec<Value> {
     for parameter in parameters.iter_mut().filter(|it| it["in"] == "path") {
         parameter["example"] = match parameter["name"].as_str() {
             Some("id") => json!(examples.id(operation.path)),
+            Some("run") => json!(examples.run()),
             _ => json!(2),
         };
     }

@@ -8,8 +8,8 @@ use crate::edge::paths::MCP;
 use crate::endpoint::Endpoint;
 use crate::endpoints::{
     account, agent_settings, agents, analyses, batches, billing, calls, campaigns, conversations,
-    docs, gate, integrations, knowledge, logs, models, numbers, process, team, tools, versions,
-    voices, webhooks, widget_door, widget_files, widget_sessions, widgets,
+    docs, gate, integrations, knowledge, logs, models, numbers, process, scenarios, team, tools,
+    versions, voices, webhooks, widget_door, widget_files, widget_sessions, widgets,
 };
 use crate::error::ApiError;
 use crate::mcp;
@@ -33,6 +33,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         numbers::routes(),
         batches::routes(),
         campaigns::routes(),
+        scenarios::routes(),
         logs::routes(),
         voices::routes(),
         webhooks::routes(),

@@ -14,7 +14,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use futures_util::{Stream, StreamExt, stream};
 use offhook_domain::ConversationId;
 use offhook_services::store::{Campaign, Moment, StoreError};
-use offhook_services::{Caller, Followed};
+use offhook_services::{Caller, Followed, Progress};
 use serde::Serialize;
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,7 @@ use crate::request::ask::{bearer_token, key_of};
 use crate::request::body::FromBody;
 use crate::wire::campaign::CampaignView;
 use crate::wire::conversation::{StateBody, TurnEvent};
+use crate::wire::scenario::{TestResultBody, TestRunView};
 use crate::{ApiError, Code, HttpState};
 use slots::{MAX_STREAMS_PER_KEY, Slot};
 
@@ -110,6 +111,27 @@ pub(crate) async fn of_campaign(
     open(state, caller, resume, opening, |campaign| {
         let data = serde_json::to_string(&CampaignView(campaign)).ok()?;
         Some(Bytes::from(format!("event: campaign\ndata: {data}\n\n")))
+    })
+    .await
+}
+
+/// Answers with what comes of a run of scenarios: each result, and the run whenever it has changed.
+pub(crate) async fn of_test_run(
+    state: &HttpState,
+    caller: &Caller,
+    resume: &Resume,
+    followed: impl Stream<Item = Result<Progress, StoreError>> + Send + 'static,
+) -> Reply {
+    let opening = async { Ok((Bytes::from_static(b": open\n\n"), followed)) };
+    open(state, caller, resume, opening, |progress| {
+        let mut events = String::new();
+        for result in &progress.results {
+            let data = serde_json::to_string(&TestResultBody(result)).ok()?;
+            events.push_str(&format!("event: result\ndata: {data}\n\n"));
+        }
+        let data = serde_json::to_string(&TestRunView(&progress.run)).ok()?;
+        events.push_str(&format!("event: run\ndata: {data}\n\n"));
+        Some(Bytes::from(events))
     })
     .await
 }

@@ -14,6 +14,7 @@ pub(crate) mod knowledge;
 pub(crate) mod log;
 pub(crate) mod model;
 pub(crate) mod number;
+pub(crate) mod scenario;
 pub(crate) mod team;
 pub(crate) mod tool;
 pub(crate) mod voice;

@@ -20,6 +20,7 @@ use crate::tools::schema;
 use crate::{Context, Refusal};
 
 pub(crate) use analysis_worker::keep_analysing;
+pub(crate) use judge::Judge;
 
 /// What to extract from an agent's conversations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

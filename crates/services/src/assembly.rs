@@ -15,7 +15,7 @@ use offhook_engine::ports::Models;
 use offhook_engine::ports::callbacks::CarrierCallbacks;
 use offhook_engine::ports::speech::Speech;
 use offhook_objects::Objects;
-use offhook_storage::Store;
+use offhook_storage::{Actor, Store};
 use tokio::sync::watch;
 
 use crate::own_keys::Listed;
@@ -26,9 +26,9 @@ use crate::{
     Accounts, Agents, Analyses, Batches, Billing, CallSettings, Calls, Campaigns, Catalog,
     CatalogError, Chats, Context, Conversations, Credentials, DocumentWorker, Gate, Health,
     Inbound, Integrations, Keys, Knowledge, Legacy, Live, Network, Numbers, Overview, People,
-    PlanChanges, Providers, RecordingKeeper, RequestLogs, Restored, Retention, Runner, Seller,
-    Talks, Team, ToolShelf, Trials, UploadCollector, Voices, Wakes, Webhooks, WhatsApp, Widgets,
-    chats, knowledge, legacy,
+    PlanChanges, Providers, RecordingKeeper, RequestLogs, Restored, Retention, Runner, Scenarios,
+    Seller, Talks, Team, ToolShelf, Trials, UploadCollector, Voices, Wakes, Webhooks, WhatsApp,
+    Widgets, chats, knowledge, legacy,
 };
 
 /// What the use cases need.
@@ -119,6 +119,10 @@ use_cases! {
     talks: Talks = Talks(runner.clone(), Arc::default()),
     /// Members' trials of drafts.
     trials: Trials = Trials(runner.clone(), Arc::default()),
+    /// Conversations that agents are tested with.
+    scenarios: Scenarios = Scenarios {
+        trials: Trials(runner.clone(), Arc::default()), running: Arc::default(), actor: Actor::Operator,
+    },
     widgets: Widgets = Widgets(ctx.clone()),
     conversations: Conversations = Conversations {
         ctx: ctx.clone(), live: live.clone(), recordings: recordings.clone(), providers: providers.clone(),

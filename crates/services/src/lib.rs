@@ -56,6 +56,7 @@ mod restored;
 mod retention;
 mod retry;
 mod runner;
+mod scenarios;
 mod signals;
 mod speech;
 mod spoken;
@@ -87,6 +88,7 @@ pub mod bodies {
         CreateDocument, CreateFolder, SearchKnowledge, UpdateDocument, UpdateFolder,
     };
     pub use crate::numbers::{CreatePhoneNumber, UpdatePhoneNumber};
+    pub use crate::scenarios::{CallerLine, Check as ScenarioCheck, Mock, RunScenarios, Scenario};
     pub use crate::webhooks::{CreateWebhook, Recover, RotateSecret, TestWebhook, UpdateWebhook};
     pub use crate::widgets::SetWidget;
 }
@@ -151,6 +153,10 @@ pub use request_logs::{Logged, MOST_COUNTED, RequestLogs, Told};
 pub use restored::{Held, Restored};
 pub use retention::Retention;
 pub(crate) use runner::Runner;
+pub use scenarios::{
+    AnswerTime, Conversation as TestConversation, Judged, Played, Progress, SaidLine, Scenario,
+    ScenarioView, Scenarios, UsedTool,
+};
 pub use tail::Followed;
 pub use talks::{TALK_FRAME_BYTES, TALK_RATE, Talk, TalkEvent, Talks};
 pub use team::{Invited, Seats, Team, TeamRefusal};

@@ -51,6 +51,32 @@ pub enum Refusal {
     WidgetOfUnpublished => "the agent was never published: publish it first",
         "El agente nunca se ha publicado. Primero publícalo.";
 
+    // Scenarios.
+    LegacyScenario => "a legacy agent is tested at its provider: only engine agents have scenarios",
+        "Un agente de ElevenLabs se prueba en ElevenLabs. Solo los agentes de Offhook tienen escenarios.";
+    NothingSaid => "the customer said nothing in this conversation: choose another one",
+        "El cliente no dijo nada en esta conversación. Elige otra.";
+    ScenarioNameTaken(name: String) => "`name`: the agent has a scenario `{name}`: choose another name, or change that one",
+        "El agente ya tiene un escenario «{name}». Elige otro nombre o cambia ese.";
+    PersonaBySound => "a `persona` is played in writing only: write `turns` to test by sound",
+        "Una `persona` solo se interpreta por escrito. Para probar con sonido escribe `turns`.";
+    NoTape => "the conversation has no recording here with two sides of 8 kHz: choose another one",
+        "La conversación no tiene aquí una grabación de dos lados a 8 kHz. Elige otra.";
+    TooManyScenarios(most: i64) => "an agent has at most {most} scenarios: delete one first",
+        "Un agente tiene {most} escenarios como máximo. Primero borra uno.";
+    NoScenarios => "the agent has no such scenarios: make one by POST /v1/scenarios, or send `scenarios`",
+        "El agente no tiene escenarios. Primero crea uno.";
+    TestRunsBusy(most: usize) => "{most} runs of scenarios are under way, the most at once: wait until one has ended",
+        "Hay {most} pruebas en curso, el máximo a la vez. Espera a que termine una.";
+    NoMoreTests(most: i64) => "the account has held {most} test conversations today, the most in a day in UTC",
+        "La cuenta ya usó sus {most} conversaciones de prueba de hoy (UTC).";
+    SuiteEmpty(suite: String) =>
+        "the agent's settings require the suite `{suite}`, which has no scenarios: add one, or set `required_suite` to null",
+        "La configuración del agente exige las pruebas «{suite}», que no tienen escenarios. Agrega uno o quita la exigencia.";
+    SuiteUnpassed { suite: String, version: i32, names: String } =>
+        "version {version} has not passed the required suite `{suite}`: {names}; run it by POST /v1/agents/{{id}}/test-runs, then publish",
+        "La versión {version} no ha aprobado las pruebas exigidas «{suite}»: {names}. Ejecútalas y luego publica.";
+
     // Tools.
     TooManyTools(most: i64) => "an account has at most {most} tools: delete one first",
         "Una cuenta tiene {most} herramientas como máximo: primero borra una.";

@@ -40,6 +40,44 @@ tables! {
         day -> Integer,
         replies -> Integer,
         seconds -> Integer,
+        tests -> Integer,
+    }
+
+    scenarios (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        agent_id -> sql::Uuid,
+        name -> Text,
+        suite -> Nullable<Text>,
+        definition -> Text,
+        created_at -> sql::Instant,
+        updated_at -> sql::Instant,
+    }
+
+    test_runs (id) {
+        id -> sql::Uuid,
+        account_id -> sql::Uuid,
+        agent_id -> sql::Uuid,
+        version -> Integer,
+        status -> sql::Word,
+        total -> Integer,
+        passed -> Integer,
+        failed -> Integer,
+        created_at -> sql::Instant,
+        deadline_at -> sql::Instant,
+        ended_at -> Nullable<sql::Instant>,
+    }
+
+    test_results (run_id, place) {
+        run_id -> sql::Uuid,
+        place -> Integer,
+        agent_id -> sql::Uuid,
+        name -> Text,
+        scenario -> Text,
+        content -> Text,
+        status -> sql::Word,
+        detail -> Text,
+        created_at -> sql::Instant,
     }
 
     accounts (id) {

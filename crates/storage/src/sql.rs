@@ -199,7 +199,7 @@ macro_rules! id_columns {
 id_columns! {
     AccountId AgentId AttemptId BatchId CampaignId CampaignRecipientId ClaimId ConversationId CredentialId DeliveryId DocumentId EndpointId EventId
     FolderId InvitationId InvoiceId KeyId LedgerId LogEntryId MemberId NodeId NoteId PhoneNumberId RecipientId RequestId
-    ResourceId SavedViewId SuppressionId ToolId WhatsAppMessageId WhatsAppThreadId
+    ResourceId SavedViewId ScenarioId SuppressionId TestRunId ToolId WhatsAppMessageId WhatsAppThreadId
 }
 
 column! {
@@ -225,5 +225,5 @@ word_columns! {
     AgentStatus AnalysisStatus AttemptOutcome BatchStatus CallState CampaignPause CampaignRecipientStatus CampaignStatus Channel ContextResult ConversationStatus CredentialProvider
     DeliveryState DialRule DocumentSource DocumentStatus E164 EmailAddress EndpointStatus EventType EventTypes FailureReason
     IntegrationStatus InvoiceStatus MemberRole NumberProvider Outcome PausedReason Plan RecipientStatus ResourceKind Runtime
-    Scopes SentStatus SuppressionSource TerminationReason ThresholdKind TransactionType VoiceGender VoiceProvider VoiceSource
+    Scopes SentStatus SuppressionSource TestStatus TerminationReason ThresholdKind TransactionType VoiceGender VoiceProvider VoiceSource
 }

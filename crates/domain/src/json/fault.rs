@@ -219,6 +219,13 @@ pub enum Fault {
     NumberId => "each name must be a phone number id of WhatsApp Manager: digits alone",
         "cada nombre debe ser un id de número telefónico de WhatsApp Manager: solo dígitos";
 
+    // Scenarios.
+    OneOf(names: &'static str) => "must have exactly one of {names}", "debe tener exactamente uno de {names}";
+    NotOfCheck(kind: &'static str) => "does not go with the kind `{kind}`", "no va con el tipo `{kind}`";
+    OneCaller => "is required, or a `persona` or a `recording` in its place: exactly one of them says who calls",
+        "es obligatorio, o en su lugar una `persona` o un `recording`: exactamente uno dice quién llama";
+    OfPersona => "goes with a `persona` alone", "solo va con una `persona`";
+
     // Lists of people.
     ColumnsInUtf8 => "the first row must name the columns, in UTF-8", "la primera fila debe nombrar las columnas, en UTF-8";
     NoColumn(name: &'static str) => "the first row must name the columns, one of them `{name}`", "la primera fila debe nombrar las columnas, una de ellas `{name}`";

@@ -14,13 +14,14 @@ use serde_json::{Map, Value, json};
 use super::operations::{Answer, Operation};
 use crate::Code;
 
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     include_str!("examples/account.json"),
     include_str!("examples/agents.json"),
     include_str!("examples/batches.json"),
     include_str!("examples/billing.json"),
     include_str!("examples/calls.json"),
     include_str!("examples/campaigns.json"),
+    include_str!("examples/scenarios.json"),
     include_str!("examples/gate.json"),
     include_str!("examples/knowledge.json"),
     include_str!("examples/numbers.json"),
@@ -59,6 +60,11 @@ impl Examples {
     pub(super) fn id(&self, path: &str) -> Option<&Value> {
         let end = path.find("{id}")? + "{id}".len();
         self.find("ids", &path[..end])
+    }
+
+    /// The example id of a run of scenarios.
+    pub(super) fn run(&self) -> Option<&Value> {
+        self.find("ids", "{run}")
     }
 
     /// An example of this schema.

@@ -132,6 +132,12 @@ impl Operation {
                 }
             });
         }
+        if self.path.contains("{run}") {
+            parameters.push(json!({
+                "name": "run", "in": "path", "required": true, "description": "The run's id.",
+                "schema": {"type": "string", "format": "uuid"}
+            }));
+        }
         if self.path.contains("{version}") {
             let version = json!({"type": "integer", "minimum": 1});
             parameters.push(json!({
@@ -159,6 +165,7 @@ impl Operation {
             Some("folders") => "folder",
             Some("invoices") => "invoice",
             Some("phone-numbers") => "phone number",
+            Some("scenarios") => "scenario",
             Some("tools") => "tool",
             Some("webhooks") => "endpoint",
             _ => "thing",

@@ -14,6 +14,7 @@ mod integrations;
 mod knowledge;
 mod logs;
 mod numbers;
+mod scenarios;
 mod team;
 mod tools;
 mod voices;
@@ -32,6 +33,7 @@ pub(super) fn operations() -> Vec<Operation> {
         agent_settings::operations(),
         widgets::operations(),
         analyses::operations(),
+        scenarios::operations(),
         tools::operations(),
         billing::operations(),
         calls::operations(),
@@ -60,6 +62,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         agent_settings::schemas(),
         widgets::schemas(),
         analyses::schemas(),
+        scenarios::schemas(),
         tools::schemas(),
         billing::schemas(),
         conversations::schemas(),

@@ -7,8 +7,9 @@ use offhook_domain::{
     EndpointId, EndpointStatus, EventId, EventType, EventTypes, FailureReason, FolderId,
     IntegrationCategory, IntegrationStatus, InvoiceId, InvoiceStatus, Json, KeyId, LedgerId,
     LogEntryId, MemberId, MemberRole, NumberProvider, Outcome, PausedReason, PhoneNumberId, Plan,
-    Price, RecipientId, RecipientStatus, RequestId, Scope, Scopes, SuppressionId,
-    SuppressionSource, Timestamp, TransactionType, VoiceGender, VoiceProvider, VoiceSource,
+    Price, RecipientId, RecipientStatus, RequestId, ScenarioId, Scope, Scopes, SuppressionId,
+    SuppressionSource, TestRunId, TestStatus, Timestamp, TransactionType, VoiceGender,
+    VoiceProvider, VoiceSource,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -55,7 +56,7 @@ shapes! {
     words(&Plan::ALL) => Plan;
     uuid() => AccountId AgentId AttemptId BatchId ConversationId DeliveryId DocumentId EndpointId EventId FolderId;
     uuid() => InvoiceId KeyId LedgerId LogEntryId MemberId PhoneNumberId RecipientId RequestId
-        SuppressionId CampaignId CampaignRecipientId;
+        SuppressionId CampaignId CampaignRecipientId ScenarioId TestRunId;
 }
 
 macro_rules! vocabularies {
@@ -66,7 +67,7 @@ macro_rules! vocabularies {
 
 vocabularies! {
     BatchStatus CampaignPause CampaignRecipientStatus CampaignStatus DeliveryState DialRule DocumentSource DocumentStatus EndpointStatus EventType FailureReason IntegrationCategory
-    IntegrationStatus InvoiceStatus MemberRole NumberProvider Outcome PausedReason RecipientStatus SuppressionSource TransactionType VoiceGender
+    IntegrationStatus InvoiceStatus MemberRole NumberProvider Outcome PausedReason RecipientStatus SuppressionSource TestStatus TransactionType VoiceGender
     VoiceProvider VoiceSource
 }
 

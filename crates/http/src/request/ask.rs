@@ -10,7 +10,8 @@ use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 use offhook_domain::{
     AccountId, AgentId, BatchId, CallHandle, CampaignId, ConversationId, DeliveryId, DocumentId,
-    EndpointId, FolderId, InvoiceId, PhoneNumberId, ResourceKind, Scope, SuppressionId, ToolId,
+    EndpointId, FolderId, InvoiceId, PhoneNumberId, ResourceKind, ScenarioId, Scope, SuppressionId,
+    TestRunId, ToolId,
 };
 use offhook_ratelimit::{Decision, Timed};
 use offhook_services::store::ApiKey;
@@ -96,7 +97,7 @@ macro_rules! path_ids {
 }
 
 path_ids! { AgentId BatchId CampaignId ConversationId DeliveryId DocumentId EndpointId FolderId InvoiceId PhoneNumberId
-SuppressionId ToolId }
+ScenarioId SuppressionId TestRunId ToolId }
 
 impl FromPath for CallHandle {
     fn read(id: &str) -> Self {

@@ -29,6 +29,7 @@ shown! {
         caller_memory = view.settings.caller_memory,
         guard = view.settings.guard,
         context_url = view.settings.context_url.as_ref().map(ContextUrlBody),
+        required_suite = &view.settings.required_suite,
         signing_secret = &view.secret,
     }
 }

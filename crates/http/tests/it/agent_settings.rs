@@ -88,7 +88,7 @@ contract! {
         let target = format!("/v1/agents/{agent}/settings");
         let unset = json!({
             "version": 1, "time_zone": null, "caller_memory": 0, "guard": null, "context_url": null,
-            "signing_secret": null
+            "required_suite": null, "signing_secret": null
         });
         assert_eq!(app.read(&target).await, unset);
         // What changes nothing saves nothing.

@@ -21,6 +21,8 @@ struct Refused {
     starter: String,
     /// A tool: without one, the service cannot apply a merge patch and find its faults.
     tool: String,
+    /// A scenario, for the same reason.
+    scenario: String,
 }
 
 impl Refused {
@@ -32,6 +34,12 @@ impl Refused {
             tool: {
                 let tool = named("createTool").body();
                 let made = app.post("/v1/agents/tools", tool).await;
+                text(&made.assert(201)["id"])
+            },
+            scenario: {
+                let mut scenario = named("createScenario").body();
+                scenario["agent_id"] = app.agent().await.into();
+                let made = app.post("/v1/scenarios", scenario).await;
                 text(&made.assert(201)["id"])
             },
         }
@@ -47,6 +55,7 @@ impl Refused {
         let bare = || operation.request(app, NOBODY);
         let path = match operation.id.as_str() {
             "updateTool" => operation.target(&self.tool),
+            "updateScenario" => operation.target(&self.scenario),
             _ => operation.target(NOBODY),
         };
         let keyed = || app.request(&operation.method, &path);

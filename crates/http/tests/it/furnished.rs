@@ -26,6 +26,9 @@ pub(crate) struct Furnished {
     pub(crate) delivery: String,
     pub(crate) invoice: String,
     pub(crate) suppression: String,
+    pub(crate) scenario: String,
+    /// A run of scenarios of the agent.
+    pub(crate) run: String,
 }
 
 impl Furnished {
@@ -84,6 +87,11 @@ impl Furnished {
         let webhook = made("/v1/webhooks", json!({"url": "https://example.com/"})).await;
         let delivery = made(&format!("/v1/webhooks/{webhook}/test"), json!({})).await;
         let suppression = made("/v1/suppressions", json!({"number": "+525500000000"})).await;
+        let scenario = json!({
+            "agent_id": agent, "name": "Greets", "turns": ["Hello."], "checks": [{"kind": "honest"}],
+        });
+        let scenario = made("/v1/scenarios", scenario).await;
+        let run = made(&format!("/v1/agents/{agent}/test-runs"), json!({})).await;
         let call = json!({"agent_id": legacy["id"], "to": CUSTOMER});
         let call = made("/v1/calls", call).await;
         let conversation = call.trim_start_matches("call_").to_owned();
@@ -113,6 +121,8 @@ impl Furnished {
             webhook,
             delivery,
             suppression,
+            scenario,
+            run,
             invoice: text(&list("/v1/billing/invoices").await["data"][0]["id"]),
         }
     }
@@ -133,6 +143,7 @@ impl Furnished {
             ("/v1/webhooks/deliveries/", &self.delivery),
             ("/v1/webhooks/", &self.webhook),
             ("/v1/suppressions/", &self.suppression),
+            ("/v1/scenarios/", &self.scenario),
         ];
         let found = ids.into_iter().find(|(start, _)| path.starts_with(start));
         found.map_or_else(|| panic!("no id for {path}: make one here"), |(_, id)| id)

@@ -49,6 +49,7 @@ mod people;
 mod raw;
 mod recordings;
 mod retention;
+mod scenarios;
 mod shared_voices;
 mod signals;
 mod speech;

@@ -76,6 +76,7 @@ impl Operation {
             id.to_owned()
         };
         let target = self.path.replace("{id}", &id).replace("{version}", "1");
+        let target = target.replace("{run}", NOBODY);
         match self.id.as_str() {
             "forgetCaller" => target + "?phone=%2B15005550001",
             _ => target,
@@ -101,6 +102,10 @@ impl Operation {
             "setWidget" => json!({"enabled": false}),
             "setAnalysisSchema" => json!({"schema": {"type": "object"}}),
             "createSuppression" => json!({"number": "+15005550001"}),
+            "createScenario" => json!({
+                "agent_id": NOBODY, "name": "Greets", "turns": ["Hello."], "checks": [{"kind": "honest"}],
+            }),
+            "updateScenario" => json!({"runs": 2}),
             "checkDials" => json!({"to": "+15005550001"}),
             "createFolder" => json!({"name": "Rooms"}),
             "searchKnowledge" => json!({"query": "When does it open?"}),

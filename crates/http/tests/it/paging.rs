@@ -9,7 +9,7 @@ use offhook_testkit::TestDatabase;
 use serde_json::{Value, json};
 
 use crate::it::app::{CUSTOMER, TestApp, text};
-use crate::it::client::must;
+use crate::it::client::{eventually, must};
 use crate::it::contract::INTERFACE;
 use crate::it::furnished::Furnished;
 use crate::it::operations::{Operation, all};
@@ -53,6 +53,8 @@ fn life(operation: &Operation) -> Life {
         "listFolders" => Life::Moves("knowledge_folders", "id"),
         "listWebhooks" => Life::Moves("webhook_endpoints", "id"),
         "listDeliveries" => Life::Moves("deliveries", "id"),
+        "listScenarios" => Life::Moves("scenarios", "id"),
+        "listTestRuns" => Life::Moves("test_runs", "id"),
         "listSuppressions" => Life::Moves("suppressions", "id"),
         "listTeamMembers" => Life::Moves("members", "id"),
         id => panic!("say here what can happen to the list of {id}"),
@@ -161,6 +163,21 @@ impl List {
                     "/v1/webhooks",
                     json!({"url": format!("https://example.com/{n}")}),
                 )
+                .await;
+            }
+            "listScenarios" => {
+                let body = json!({
+                    "agent_id": things.agent, "name": name, "turns": ["Hello."], "checks": [{"kind": "honest"}],
+                });
+                post("/v1/scenarios", body).await;
+            }
+            "listTestRuns" => {
+                let runs = format!("/v1/agents/{}/test-runs", things.agent);
+                // Two are held at once.
+                eventually(async || {
+                    let begun = app.post(&runs, json!({})).await;
+                    (begun.status == 201).then_some(())
+                })
                 .await;
             }
             "listSuppressions" => {

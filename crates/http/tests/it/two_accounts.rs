@@ -103,10 +103,17 @@ impl Two {
     async fn owned(&self) -> Vec<(String, Vec<u8>)> {
         let mut read = Vec::new();
         for operation in all() {
-            // An event stream has no fixed length; what it follows is read anyway.
-            let streams = ["followConversation", "followCampaign"].contains(&&*operation.id);
+            // An event stream has no fixed length; what it follows is read anyway. A legacy conversation is no scenario.
+            let streams = [
+                "followConversation",
+                "followCampaign",
+                "followTestRun",
+                "draftScenario",
+            ]
+            .contains(&&*operation.id);
             if operation.method == "GET" && operation.has_id() && !streams {
                 let target = operation.target(self.ours.id_of(&operation.path));
+                let target = target.replace(NOBODY, &self.ours.run);
                 let answer = self.app.get(&target).await;
                 assert_eq!(answer.status, 200, "{target}");
                 read.push((target, answer.body));
@@ -192,6 +199,7 @@ async fn the_id_of_another_account_in_a_query_or_a_body_is_one_that_does_not_exi
         ("listPhoneNumbers", "agent_id", &ours.agent),
         ("listBatches", "agent_id", &ours.legacy),
         ("listCampaigns", "agent_id", &ours.agent),
+        ("listScenarios", "agent_id", &ours.agent),
         ("listDocuments", "folder_id", &ours.folder),
         ("listDeliveries", "webhook_id", &ours.webhook),
         ("listLogs", "key_id", &key),
@@ -221,6 +229,8 @@ async fn the_id_of_another_account_in_a_query_or_a_body_is_one_that_does_not_exi
         "recipients": recipients,
     });
     let document = json!({"name": "x", "text": "x", "folder_id": "ID"});
+    let mut scenario = named("createScenario").body();
+    scenario["agent_id"] = json!("ID");
     let find = |ids: &str| json!({"query": "pool opens", ids: ["ID"]});
     let table = [
         ("createAgent", "tool_ids", &ours.tool, agent(tools.clone())),
@@ -263,6 +273,7 @@ async fn the_id_of_another_account_in_a_query_or_a_body_is_one_that_does_not_exi
             &ours.number,
             json!({"name": "Summer", "agent_id": two.theirs.agent, "phone_number_id": "ID"}),
         ),
+        ("createScenario", "agent_id", &ours.agent, scenario),
         ("createDocument", "folder_id", &ours.folder, document),
         (
             "updateDocument",

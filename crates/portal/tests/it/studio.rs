@@ -166,10 +166,10 @@ async fn trials_are_for_those_who_build_and_end_for_the_day() {
 
     let store = world.services.store();
     let day = offhook_domain::Clock::now(&world.clock).utc_day();
-    let used = (offhook_services::TRIAL_REPLIES - 1, 0);
+    let used = [offhook_services::TRIAL_REPLIES - 1, 0, 0];
     assert!(must(
         store
-            .count_trial(world.account, day, used, (i32::MAX, 0))
+            .count_trial(world.account, day, used, [i32::MAX, 0, 0])
             .await
     ));
     let page = ana.post_part(&trial, &say).await.assert(200);

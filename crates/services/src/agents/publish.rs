@@ -44,6 +44,10 @@ impl Agents {
             // A version that was published before keeps the tools and documents pinned then.
             let tools = match before.published_at {
                 None => {
+                    let check = self
+                        .ctx
+                        .check_required_suite(&agent, wanted, &stored, &config);
+                    check.await?;
                     let tools = self.ctx.tools_of(account, &config).await?;
                     tools.map_err(refused)?
                 }

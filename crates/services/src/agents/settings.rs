@@ -3,10 +3,10 @@
 
 use offhook_boxed::boxed;
 use offhook_domain::body::{
-    Body as _, Flag, Integer, Like, LongText, Nested, Optional, Or, Required, Text,
+    Body as _, Flag, Integer, Like, LongText, Name, Nested, Optional, Or, Required, Text,
 };
 use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{AccountId, AgentConfig, AgentId, AgentStatus, E164, Runtime, body};
+use offhook_domain::{AccountId, AgentConfig, AgentId, AgentStatus, Changes, E164, Runtime, body};
 use offhook_egress::{MAX_URL_CHARACTERS, TargetUrl};
 use offhook_signing::SigningSecret;
 use offhook_storage::{AgentChange, StoreError};
@@ -36,6 +36,7 @@ body! {
         caller_memory: i64, Or(Integer(0..=5), 0), "How many summaries of earlier conversations with the same phone number the model is shown, 0 to 5 (default 0: none).";
         guard: Option<bool>, Optional(Flag), "Whether a sentence that claims a completed action (\"I have booked it\") is replaced by an honest one unless a tool has carried one out; null (default): for agents with a tool besides `end_call`.";
         context_url: Option<ContextUrl>, Optional(Nested::<ContextUrl>::of()), "The server that is asked before a call begins; null: none.";
+        required_suite: Option<String>, Optional(Name(64)), "The suite of scenarios that a version has to pass before it is published, unless it was published before; null: none. The latest settings count, whichever version is published.";
         new_secret: bool, Or(Flag, false), "Makes a new signing secret for the context URL, in place of the earlier one (default false).";
         expected_version: Option<i64>, Optional(Integer(0..=i64::from(i32::MAX))), "The version that the change is based on; 409 if it is not the latest.";
     }
@@ -58,6 +59,8 @@ pub struct AgentSettings {
     /// `None`: the agent has a guard if it has a tool that acts.
     pub guard: Option<bool>,
     pub context_url: Option<ContextUrl>,
+    /// The suite that a version has to pass before it is published.
+    pub required_suite: Option<String>,
 }
 
 impl AgentSettings {
@@ -110,6 +113,7 @@ impl Agents {
             caller_memory: body.caller_memory,
             guard: body.guard,
             context_url: body.context_url,
+            required_suite: body.required_suite,
         };
         if let Some(context) = &wanted.context_url {
             TargetUrl::parse(&context.url, self.policy)
@@ -136,7 +140,8 @@ impl Agents {
             if wanted.context_url.is_some() && secret.is_none() {
                 secret = self.secret(account, id, body.new_secret).await?;
             }
-            if AgentSettings::from_stored(stored.as_deref())? == wanted {
+            let before = AgentSettings::from_stored(stored.as_deref())?;
+            if before == wanted {
                 return Ok(view(head, wanted, secret));
             }
             let config = store.agent_with_config(account, id, Some(head)).await?;
@@ -153,6 +158,19 @@ impl Agents {
                 at: self.ctx.clock.now(),
             };
             if let Some((agent, _)) = store.change_agent(account, id, change).await? {
+                if before.required_suite.is_some() && before.required_suite != wanted.required_suite
+                {
+                    let what = ("agent.required_suite".to_owned(), id.to_string());
+                    let named = |suite: Option<&str>| {
+                        Json::object([("required_suite", Json::from(suite.unwrap_or_default()))])
+                    };
+                    let changes = Changes::between(
+                        &named(before.required_suite.as_deref()),
+                        &named(wanted.required_suite.as_deref()),
+                    );
+                    let (store, at) = (store.acting(self.actor), self.ctx.clock.now());
+                    store.note(account, what, changes, at).await?;
+                }
                 return Ok(view(agent.head_version, wanted, secret));
             }
         }

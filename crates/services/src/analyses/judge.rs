@@ -22,13 +22,13 @@ const BRACES: usize = 64;
 const CUT: usize = EXTRACTION_MAX_BYTES - 3;
 
 /// Reads answers by one schema.
-pub(super) struct Judge {
+pub(crate) struct Judge {
     validator: SchemaValidator,
 }
 
 impl Judge {
     /// Compiles the schema in this text. The error is a sentence.
-    pub(super) fn of(definition: &str) -> Result<Self, String> {
+    pub(crate) fn of(definition: &str) -> Result<Self, String> {
         let schema: Value = serde_json::from_str(definition).map_err(|error| error.to_string())?;
         Ok(Self {
             validator: SchemaValidator::of(&schema).map_err(|fault| fault.to_string())?,
@@ -36,7 +36,7 @@ impl Judge {
     }
 
     /// Returns an answer's data as compact JSON text. [`Misfit`] says why it does not fit.
-    pub(super) fn read(&self, answer: &str) -> Result<String, Misfit> {
+    pub(crate) fn read(&self, answer: &str) -> Result<String, Misfit> {
         let no_object = || Misfit {
             for_the_model: "Your answer is not one JSON object.".to_owned(),
             for_people: AnalysisFault::NoObject.to_string(),

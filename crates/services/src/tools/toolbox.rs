@@ -14,6 +14,7 @@ use super::{headers_from, may_call, request, schema};
 use crate::Result;
 use crate::gate::Transfers;
 use crate::integrations::Functions;
+use crate::scenarios::{Instead, Mocks};
 
 /// The tools that an agent may use in a conversation.
 pub(crate) struct Toolbox {
@@ -23,6 +24,7 @@ pub(crate) struct Toolbox {
     allowed_prefixes: Vec<String>,
     functions: Option<Functions>,
     transfers: Option<Transfers>,
+    mocks: Option<Arc<Mocks>>,
 }
 
 struct Equipped {
@@ -57,6 +59,7 @@ impl Toolbox {
             allowed_prefixes,
             functions: None,
             transfers: None,
+            mocks: None,
         })
     }
 
@@ -76,6 +79,11 @@ impl Toolbox {
         }
     }
 
+    /// Answers as a scenario says, in place of what has an effect outside.
+    pub(crate) fn with_mocks(self, mocks: Option<Arc<Mocks>>) -> Self {
+        Self { mocks, ..self }
+    }
+
     fn unknown(&self, name: &str) -> String {
         let names: Vec<&str> = self.definitions.iter().map(|tool| &*tool.name).collect();
         format!("There is no tool `{name}`; there is: {}.", names.join(", "))
@@ -89,6 +97,16 @@ impl Toolbox {
         let Equipped { tool, headers } = found.ok_or_else(|| self.unknown(&call.name))?;
         let arguments = schema::fit(&tool.parameters, &call.arguments)?;
         let text = |name: &str| arguments.get(name).and_then(|value| value.as_str());
+        if let Some(mocks) = &self.mocks
+            && tool.kind != ToolKind::EndCall
+        {
+            match mocks.instead_of(&tool.name).await {
+                Some(Instead::Outcome(outcome)) => return Ok(outcome),
+                Some(Instead::Nothing) => {}
+                None if is_of_the_line(tool.kind) => {}
+                None => return Err(Mocks::unnamed(&tool.name)),
+            }
+        }
         let broken = || "The tool is set up wrongly.".to_owned();
         if let Some(function) = &tool.function {
             let functions = self.functions.as_ref().ok_or_else(broken)?;
@@ -131,6 +149,11 @@ impl Toolbox {
             }
         })
     }
+}
+
+/// Whether it acts on the conversation alone.
+const fn is_of_the_line(kind: ToolKind) -> bool {
+    matches!(kind, ToolKind::Transfer | ToolKind::Dtmf)
 }
 
 /// Models require the arguments to have a type.

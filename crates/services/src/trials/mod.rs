@@ -1,5 +1,6 @@
 //! Trials: a member writes or talks with a draft of an agent before it is saved. Its tools act; nothing else of it is
-//! stored, listed or billed. What an account may use of it in a day is limited, and how many it may hold at once.
+//! stored, listed or billed. What an account may use of it in a day is limited, and how many it may hold at once. Scenarios
+//! hold their conversations in the same way, with what their tools answer.
 
 mod talking;
 mod writing;
@@ -22,11 +23,15 @@ use crate::error::{Result, UseCaseError};
 use crate::integrations::Functions;
 use crate::knowledge::{Documents, named, with_documents};
 use crate::personas::persona;
+use crate::scenarios::Mocks;
 use crate::tools::Toolbox;
 use crate::variables::{Filled, Scene};
 use crate::{Providers, Refusal, Runner};
 
 pub use writing::{TrialReply, TrialTurn};
+
+/// Conversations of scenarios that an account may hold in a day in UTC.
+pub(crate) const TEST_CONVERSATIONS: i32 = 5_000;
 
 /// Written replies that an account may ask for in a day in UTC.
 pub const TRIAL_REPLIES: i32 = 1_000;
@@ -45,14 +50,24 @@ pub struct Trials(pub(crate) Arc<Runner>, pub(crate) Arc<Running>);
 pub(crate) type Running = Mutex<HashMap<AccountId, usize>>;
 
 /// One of them; dropping it removes it from the count.
-struct Place(Arc<Running>, AccountId);
+pub(crate) struct Place(Arc<Running>, AccountId);
 
 impl Place {
     fn take(running: &Arc<Running>, account: AccountId) -> Result<Self> {
+        Self::among(running, account, AT_ONCE, Refusal::TrialsBusy(AT_ONCE))
+    }
+
+    /// A place among `most` of the account.
+    pub(crate) fn among(
+        running: &Arc<Running>,
+        account: AccountId,
+        most: usize,
+        refusal: Refusal,
+    ) -> Result<Self> {
         let mut all = running.lock();
         let held = all.entry(account).or_default();
-        if *held >= AT_ONCE {
-            return Err(UseCaseError::Conflict(Refusal::TrialsBusy(AT_ONCE)));
+        if *held >= most {
+            return Err(UseCaseError::Conflict(refusal));
         }
         *held += 1;
         Ok(Self(running.clone(), account))
@@ -87,24 +102,45 @@ pub enum TrialNote {
     Passages(Vec<Passage>),
 }
 
+/// Where a draft is tried.
+pub(crate) struct Stage {
+    pub(crate) channel: Channel,
+    /// The version whose settings count; `None`: the latest.
+    pub(crate) version: Option<i32>,
+    /// What tools answer in place of what they do; `None`: they act.
+    pub(crate) mocks: Option<Arc<Mocks>>,
+    /// Learns which passages are found.
+    pub(crate) notes: Option<mpsc::UnboundedSender<TrialNote>>,
+}
+
+impl Stage {
+    fn of_trial(channel: Channel, notes: mpsc::UnboundedSender<TrialNote>) -> Self {
+        Self {
+            channel,
+            version: None,
+            mocks: None,
+            notes: Some(notes),
+        }
+    }
+}
+
 /// A draft that can hold a conversation.
-struct Ready {
-    providers: Arc<Providers>,
-    config: AgentConfig,
-    persona: Persona,
-    tools: Arc<dyn Tools>,
-    knowledge: Option<Arc<dyn Knowledge>>,
+pub(crate) struct Ready {
+    pub(crate) providers: Arc<Providers>,
+    pub(crate) config: AgentConfig,
+    pub(crate) persona: Persona,
+    pub(crate) tools: Arc<dyn Tools>,
+    pub(crate) knowledge: Option<Arc<dyn Knowledge>>,
 }
 
 #[boxed]
 impl Trials {
-    /// Checks the draft as publishing does, and prepares what it needs. `notes` learns which passages are found.
-    async fn prepare(
+    /// Checks the draft as publishing does, and prepares what it needs.
+    pub(crate) async fn prepare(
         &self,
         account: AccountId,
         draft: &Draft,
-        channel: Channel,
-        notes: mpsc::UnboundedSender<TrialNote>,
+        stage: Stage,
     ) -> Result<Ready> {
         let shared = &self.0;
         shared.check_running()?;
@@ -116,16 +152,17 @@ impl Trials {
         providers.check_publishable(&config)?;
         shared.ctx.check_knowledge(account, &config, None).await?;
         let id: ConversationId = mint(shared.clock.now());
-        let scene = Scene::of_trial(id, channel);
+        let scene = Scene::of_trial(id, stage.channel);
         let known = shared.known(
-            (&agent, agent.head_version),
+            (&agent, stage.version.unwrap_or(agent.head_version)),
             &config,
             &scene,
             draft.metadata.clone(),
         );
         let known = known.await?;
         let variables = &known.variables;
-        let tools = self.tools(account, &config, (id, variables)).await?;
+        let tools = self.tools(account, &config, (id, variables), stage.mocks);
+        let tools = tools.await?;
         let guard = known.guards(&*tools);
         let (documents, folders) = named(&config.knowledge_base);
         let documents = (account, Documents::Named(documents, folders));
@@ -134,7 +171,10 @@ impl Trials {
         let persona = persona(&config, &known).ok_or(UseCaseError::NotFound)?;
         let persona = shared.with_key(account, persona).await?;
         let persona = Persona { guard, ..persona };
-        let noted = |inner| Arc::new(Noted { inner, notes }) as Arc<dyn Knowledge>;
+        let noted = |inner| match stage.notes {
+            Some(notes) => Arc::new(Noted { inner, notes }) as Arc<dyn Knowledge>,
+            None => inner,
+        };
         Ok(Ready {
             providers,
             config,
@@ -153,6 +193,7 @@ impl Trials {
         account: AccountId,
         config: &AgentConfig,
         (id, variables): (ConversationId, &Variables),
+        mocks: Option<Arc<Mocks>>,
     ) -> Result<Arc<dyn Tools>> {
         let shared = &self.0;
         let ids: Vec<ToolId> = shared.ctx.tools_of(account, config).await??;
@@ -172,18 +213,22 @@ impl Trials {
         let prefixes = shared.calls.allowed_prefixes.clone();
         let toolbox = Toolbox::new(shared.tool_client.clone(), prefixes, pinned, variables)?;
         let functions = Functions::new(shared.integrations.clone(), account, id);
-        Ok(Arc::new(toolbox.with_functions(functions)))
+        Ok(Arc::new(
+            toolbox.with_functions(functions).with_mocks(mocks),
+        ))
     }
 
     /// Counts what a trial may use at most. Returns the day that it counts for.
-    async fn count(&self, account: AccountId, used: (i32, i32)) -> Result<i32> {
+    pub(crate) async fn count(&self, account: AccountId, used: [i32; 3]) -> Result<i32> {
         let now = self.0.clock.now();
-        let (day, most) = (now.utc_day(), (TRIAL_REPLIES, TRIAL_SECONDS));
+        let most = [TRIAL_REPLIES, TRIAL_SECONDS, TEST_CONVERSATIONS];
+        let day = now.utc_day();
         if self.0.store.count_trial(account, day, used, most).await? {
             return Ok(day);
         }
-        let refusal = match used.0 {
-            0 => Refusal::NoMoreTrialTalk(i64::from(TRIAL_SECONDS / 60)),
+        let refusal = match used {
+            [0, 0, _] => Refusal::NoMoreTests(i64::from(TEST_CONVERSATIONS)),
+            [0, ..] => Refusal::NoMoreTrialTalk(i64::from(TRIAL_SECONDS / 60)),
             _ => Refusal::NoMoreTrialReplies(i64::from(TRIAL_REPLIES)),
         };
         let tomorrow = offhook_domain::Timestamp::of_utc_day(day.saturating_add(1));

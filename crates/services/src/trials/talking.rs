@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use super::{Draft, Place, TrialNote, Trials};
+use super::{Draft, Place, Ready, Stage, TrialNote, Trials};
 use crate::clock::CallClock;
 use crate::dialer::{CameIn, NO_NUMBER};
 use crate::error::{Result, UseCaseError};
@@ -45,9 +45,20 @@ impl Trials {
         // Refused while the page waits for it; the trial takes a slot of its own.
         drop(shared.slot()?);
         let (notes, noted) = mpsc::unbounded_channel();
-        let mut ready = self
-            .prepare(account, draft, Channel::WidgetVoice, notes)
-            .await?;
+        let stage = Stage::of_trial(Channel::WidgetVoice, notes);
+        let ready = self.prepare(account, draft, stage).await?;
+        self.speak(account, ready, noted, Some(place)).await
+    }
+
+    /// Starts to talk with what is ready, beside the trials that have a place.
+    pub(crate) async fn speak(
+        &self,
+        account: AccountId,
+        mut ready: Ready,
+        noted: mpsc::UnboundedReceiver<TrialNote>,
+        place: Option<Place>,
+    ) -> Result<Talk> {
+        let shared = &self.0;
         let providers = ready.providers.clone();
         if !providers.can_speak(&ready.config) {
             return Err(UseCaseError::Conflict(Refusal::SpeechUnavailable));
@@ -64,7 +75,7 @@ impl Trials {
             .map_err(|_| UseCaseError::Conflict(Refusal::SpeechUnavailable))?;
         ready.persona.max_duration = ready.persona.max_duration.min(LONGEST);
         let longest = seconds(ready.persona.max_duration);
-        let day = self.count(account, (0, longest)).await?;
+        let day = self.count(account, [0, longest, 0]).await?;
         let unresampled = || StoreError::Internal("sound cannot be resampled".to_owned());
         let (page, line) = offhook_browser::page().ok_or_else(unresampled)?;
         let network = Arc::new(CameIn::new(Box::new(Waiting(line))));
@@ -112,7 +123,7 @@ struct Trial {
     events: mpsc::Sender<TalkEvent>,
     /// The day, and the seconds that were counted for it.
     counted: (i32, i32),
-    _place: Place,
+    _place: Option<Place>,
 }
 
 impl Trial {
@@ -148,8 +159,8 @@ impl Trial {
         let _ = self.events.try_send(TalkEvent::Ended(Some(outcome)));
         let (day, counted) = self.counted;
         let unused = seconds(begun.elapsed()).min(counted) - counted;
-        let most = (i32::MAX, i32::MAX);
-        let back = shared.store.count_trial(account, day, (0, unused), most);
+        let most = [i32::MAX; 3];
+        let back = shared.store.count_trial(account, day, [0, unused, 0], most);
         if let Err(error) = back.await {
             tracing::warn!(%error, "the unused seconds of a trial are not given back");
         }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::{Draft, Place, TrialNote, Trials};
+use super::{Draft, Place, Stage, TrialNote, Trials};
 use crate::Caller;
 use crate::error::{Result, UseCaseError};
 
@@ -62,10 +62,9 @@ impl Trials {
         let account = caller.account.id;
         let _place = Place::take(&self.1, account)?;
         let (notes, mut noted) = mpsc::unbounded_channel();
-        let ready = self
-            .prepare(account, draft, Channel::Chat, notes.clone())
-            .await?;
-        self.count(account, (1, 0)).await?;
+        let stage = Stage::of_trial(Channel::Chat, notes.clone());
+        let ready = self.prepare(account, draft, stage).await?;
+        self.count(account, [1, 0, 0]).await?;
         let opening = ready.persona.first_message.trim().to_owned();
         let opening = (turns.is_empty() && !opening.is_empty()).then_some(opening);
         turns.extend(opening.clone().map(|text| (TurnRole::Agent, text)));

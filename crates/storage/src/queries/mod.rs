@@ -67,6 +67,7 @@ pub(crate) mod recipients;
 pub(crate) mod recordings;
 pub(crate) mod restored;
 pub(crate) mod retention;
+mod scenarios;
 pub(crate) mod sealed;
 pub(crate) mod second_factors;
 pub(crate) mod sessions;

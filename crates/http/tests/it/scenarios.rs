@@ -1,0 +1,545 @@
+//! `/v1/scenarios` and `/v1/agents/{id}/test-runs`: an agent is tested before it speaks.
+
+use std::time::Duration;
+
+use offhook_domain::Plan;
+use offhook_providers::ProviderSettings;
+use offhook_testkit::upstream::{Answer, ReceivedRequest, Upstream};
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
+
+use crate::it::app::{CUSTOMER, Setup, TestApp, data, text};
+use crate::it::client::{self, eventually};
+
+/// A scripted agent that asks, looks something up and says goodbye.
+const PROMPT: &str = "You book tables.\nsay: For which day?\nsay: Let me look.\ncall: look {\"id\": 7}\nthen: I have booked your table.\n\
+                      say: Yes, it is.\nsay: Goodbye.\ncall: finish {}";
+
+struct Bench {
+    app: TestApp,
+    agent: String,
+}
+
+impl Bench {
+    async fn start() -> Self {
+        Self::of(PROMPT, ("scripted", "scripted"), Setup::default()).await
+    }
+
+    async fn of(prompt: &str, (provider, model): (&str, &str), setup: Setup) -> Self {
+        let app = TestApp::with(setup).await;
+        let look = json!({
+            "name": "look", "description": "Finds a table.", "kind": "http",
+            "parameters": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]},
+            "http": {"method": "GET", "url": "https://tables.example", "timeout_ms": 2000},
+        });
+        let finish = json!({"name": "finish", "description": "Ends it.", "kind": "end_call"});
+        let mut tools = Vec::new();
+        for tool in [look, finish] {
+            let made = app.post("/v1/agents/tools", tool).await.assert(201);
+            tools.push(made["id"].clone());
+        }
+        let config = json!({
+            "system_prompt": prompt, "first_message": "Hello, {{name}}.", "tool_ids": tools,
+            "llm": {"provider": provider, "model": model},
+        });
+        let body = json!({"name": "Tables", "language": "en", "config": config});
+        let made = app.post("/v1/agents", body).await.assert(201);
+        Self {
+            agent: text(&made["id"]),
+            app,
+        }
+    }
+
+    fn runs(&self) -> String {
+        format!("/v1/agents/{}/test-runs", self.agent)
+    }
+
+    /// Runs scenarios, and returns the run once it has ended.
+    async fn run(&self, options: Value) -> Value {
+        let run = self.app.post(&self.runs(), options).await.assert(201);
+        assert_eq!(run["status"], "running", "{run}");
+        let target = format!("{}/{}", self.runs(), text(&run["id"]));
+        self.app
+            .until(&target, |run| run["status"] != "running")
+            .await
+    }
+
+    async fn publish(&self) -> client::Answer {
+        let target = format!("/v1/agents/{}/publish", self.agent);
+        self.app.post(&target, "{}").await
+    }
+
+    async fn settings(&self, settings: Value) -> Value {
+        let target = format!("/v1/agents/{}/settings", self.agent);
+        let answer = self.app.request("PUT", &target).json(settings).await;
+        answer.assert(200)
+    }
+
+    fn stored(&self, scenario: Value) -> Value {
+        let mut body = scenario;
+        body["agent_id"] = json!(self.agent);
+        body
+    }
+}
+
+fn booking(checks: Value) -> Value {
+    json!({
+        "name": "Books a table",
+        "turns": ["A table, please.", "Tomorrow.", "Is it booked?", "Bye."],
+        "variables": {"name": "Ann"},
+        "tools": [{"name": "look", "answer": {"table": 4}}],
+        "checks": checks,
+    })
+}
+
+/// Each kind of check, as it holds for the booking, and as it does not.
+fn forgeries() -> Vec<(Value, Value)> {
+    vec![
+        (
+            json!({"kind": "said", "text": "FOR WHICH day"}),
+            json!({"kind": "said", "text": "For which day", "turn": 2}),
+        ),
+        (
+            json!({"kind": "said", "pattern": "^Hello, Ann\\.$", "turn": 0}),
+            json!({"kind": "said", "pattern": "^Hello, Bob"}),
+        ),
+        (
+            json!({"kind": "never_said", "text": "refund"}),
+            json!({"kind": "never_said", "pattern": "(?i)LET me"}),
+        ),
+        (
+            json!({"kind": "tool_called", "tool": "look", "turn": 2, "arguments": {"properties": {"id": {"const": 7}}}}),
+            json!({"kind": "tool_called", "tool": "look", "arguments": {"properties": {"id": {"const": 8}}}}),
+        ),
+        (
+            json!({"kind": "tool_never_called", "tool": "cancel"}),
+            json!({"kind": "tool_never_called", "tool": "look"}),
+        ),
+        (
+            json!({"kind": "tools_in_order", "tools": ["look", "finish"]}),
+            json!({"kind": "tools_in_order", "tools": ["finish", "look"]}),
+        ),
+        (
+            json!({"kind": "ended", "by": "agent", "within": 4}),
+            json!({"kind": "ended", "within": 3}),
+        ),
+        (
+            json!({"kind": "ended", "by": "agent"}),
+            json!({"kind": "ended", "by": "caller"}),
+        ),
+        (
+            json!({"kind": "latency", "ms": 60_000, "first_text_ms": 60_000}),
+            json!({"kind": "latency", "ms": 60_000, "turn": 9}),
+        ),
+        (
+            json!({"kind": "analysis", "schema": {"required": ["topic"]}}),
+            json!({"kind": "analysis", "schema": {"properties": {"topic": {"const": "Cars"}}}}),
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_kind_of_check_passes_where_it_holds_and_fails_where_it_is_forged() {
+    let bench = Bench::start().await;
+    let schema = json!({"type": "object", "properties": {"topic": {"type": "string"}}});
+    let target = format!("/v1/agents/{}/analysis-schema", bench.agent);
+    let set = bench.app.request("PUT", &target);
+    set.json(json!({"schema": schema})).await.assert(200);
+    for (right, forged) in forgeries() {
+        let scenarios = [("right", &right), ("forged", &forged)].map(|(name, check)| {
+            let mut scenario = booking(json!([check]));
+            scenario["name"] = json!(name);
+            scenario
+        });
+        let run = bench.run(json!({"scenarios": scenarios})).await;
+        assert_eq!(run["status"], "failed", "{run}");
+        assert_eq!([&run["passed"], &run["failed"]], [1, 1], "{run}");
+        let results: Vec<_> = data_of(&run).iter().map(|one| &one["status"]).collect();
+        assert_eq!(results, ["passed", "failed"], "{run}");
+    }
+    // Nothing of it is in a list, or costs anything.
+    let conversations = bench.app.read("/v1/conversations").await;
+    assert_eq!(data(&conversations).len(), 0);
+}
+
+fn data_of(run: &Value) -> &[Value] {
+    run["results"].as_array().map_or(&[], Vec::as_slice)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_guard_replaced_is_a_check_of_its_own() {
+    let bench = Bench::start().await;
+    let run = bench
+        .run(json!({"scenarios": [booking(json!([{"kind": "honest"}]))]}))
+        .await;
+    // A tool that answered stands for the claim.
+    assert_eq!(run["status"], "passed", "{run}");
+    let mut claims = booking(json!([{"kind": "honest"}]));
+    claims["tools"] = json!([{"name": "look", "error": "The kitchen is closed."}]);
+    let run = bench.run(json!({"scenarios": [claims]})).await;
+    assert_eq!(run["status"], "failed", "{run}");
+    let played = &data_of(&run)[0]["conversations"][0]["played"];
+    assert_eq!(played["claims_replaced"], 1, "{played}");
+    assert_eq!(played["tools"][0]["answer"], "The kitchen is closed.");
+    assert_eq!(played["tools"][0]["failed"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_the_scenario_does_not_name_does_nothing_and_a_slow_one_is_waited_for() {
+    let bench = Bench::start().await;
+    let mut scenario = booking(json!([{"kind": "tool_called", "tool": "look"}]));
+    scenario["tools"] = json!([{"name": "other", "answer": "x"}]);
+    let run = bench.run(json!({"scenarios": [scenario]})).await;
+    let used = &data_of(&run)[0]["conversations"][0]["played"]["tools"][0];
+    let told = "Not done: the scenario has no answer of `look`.";
+    assert_eq!(
+        [&used["answer"], &used["failed"]],
+        [&json!(told), &json!(true)]
+    );
+
+    let mut slow = booking(json!([{"kind": "latency", "ms": 30_000}]));
+    slow["tools"] = json!([{"name": "look", "answer": "late", "delay_ms": 20_000}]);
+    slow["budget_s"] = json!(1);
+    let run = bench.run(json!({"scenarios": [slow]})).await;
+    let played = &data_of(&run)[0]["conversations"][0]["played"];
+    assert_eq!(
+        [&played["ended_by"], &played["lines"]],
+        [&json!("limit"), &json!(2)]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_required_suite_has_to_pass_with_exactly_what_is_published() {
+    let bench = Bench::start().await;
+    let app = &bench.app;
+    let mut scenario = bench.stored(booking(json!([{"kind": "ended", "by": "caller"}])));
+    scenario["suite"] = json!("release");
+    let made = app
+        .post("/v1/scenarios", scenario.clone())
+        .await
+        .assert(201);
+    let one = format!("/v1/scenarios/{}", text(&made["id"]));
+    assert_eq!(app.read(&one).await, made);
+    app.post("/v1/scenarios", scenario)
+        .await
+        .assert_error(409, "conflict");
+    bench.settings(json!({"required_suite": "release"})).await;
+
+    let refused = bench.publish().await.assert_error(409, "conflict");
+    assert!(refused.contains("`Books a table` (not run)"), "{refused}");
+    assert_eq!(bench.run(json!({})).await["status"], "failed");
+    let refused = bench.publish().await.assert_error(409, "conflict");
+    assert!(refused.contains("`Books a table` (failed)"), "{refused}");
+
+    // Another scenario was not run, whatever its name.
+    let patch = json!({"checks": [{"kind": "ended", "by": "agent"}], "runs": 2});
+    app.patch(&one, patch).await.assert(200);
+    bench.publish().await.assert_error(409, "conflict");
+    // Fewer conversations than the scenario wants do not count.
+    assert_eq!(bench.run(json!({"runs": 1})).await["status"], "passed");
+    bench.publish().await.assert_error(409, "conflict");
+    let suite = json!({"suite": "release"});
+    assert_eq!(bench.run(suite.clone()).await["status"], "passed");
+    assert_eq!(bench.publish().await.assert(200)["published_version"], 2);
+
+    // A version that has served may always be published again.
+    let agent = format!("/v1/agents/{}", bench.agent);
+    let prompt = json!({"config": {"system_prompt": format!("{PROMPT}\nsay: More.")}});
+    app.patch(&agent, prompt).await.assert(200);
+    bench.publish().await.assert_error(409, "conflict");
+    let again = format!("{agent}/publish");
+    app.post(&again, json!({"version": 2})).await.assert(200);
+    // A version of before the requirement was not tested either.
+    let older = app.post(&again, json!({"version": 1})).await;
+    older.assert_error(409, "conflict");
+
+    // A tool that has changed since is not what was tested.
+    assert_eq!(bench.run(suite).await["status"], "passed");
+    let tools = app.read("/v1/agents/tools").await;
+    let look = data(&tools).iter().find(|tool| tool["name"] == "look");
+    let look = look.map(|tool| format!("/v1/agents/tools/{}", text(&tool["id"])));
+    app.patch(
+        &look.unwrap_or_default(),
+        json!({"description": "Finds one."}),
+    )
+    .await
+    .assert(200);
+    bench.publish().await.assert_error(409, "conflict");
+
+    // Without its scenarios a suite cannot pass; without the requirement everything may be published.
+    app.delete(&one).await.assert(200);
+    let empty = bench.publish().await.assert_error(409, "conflict");
+    assert!(empty.contains("has no scenarios"), "{empty}");
+    bench.settings(json!({"required_suite": null})).await;
+    bench.publish().await.assert(200);
+    let audit = must_audit(app).await;
+    for action in ["required_suite.change", "agent.required_suite"] {
+        assert!(
+            audit.iter().any(|line| line == action),
+            "{action}: {audit:?}"
+        );
+    }
+}
+
+async fn must_audit(app: &TestApp) -> Vec<String> {
+    let newest = offhook_services::PageRequest {
+        after: None,
+        limit: 50,
+    };
+    let people = app.services.people();
+    let log = people.audit(app.account, Default::default(), newest).await;
+    let log = client::must(log);
+    log.items.into_iter().map(|entry| entry.action).collect()
+}
+
+/// A model whose answers follow from what it is asked.
+async fn model(answers: fn(&str) -> Option<String>) -> (Upstream, Setup) {
+    let upstream = Upstream::start(move |asked: &ReceivedRequest| {
+        let Some(words) = answers(&asked.json()["messages"].to_string()) else {
+            return Answer::empty(500);
+        };
+        let chunk = |delta: Value| format!("data: {}\n\n", json!({"choices": [delta]}));
+        let text = chunk(json!({"index": 0, "delta": {"content": words}}));
+        let end = chunk(json!({"index": 0, "delta": {}, "finish_reason": "stop"}));
+        Answer::text(
+            200,
+            "text/event-stream",
+            &format!("{text}{end}data: [DONE]\n\n"),
+        )
+    });
+    let upstream = upstream.await;
+    let provider = ProviderSettings {
+        base_url: format!("{}/v1", upstream.base_url()),
+        api_key: None,
+    };
+    let setup = Setup {
+        models: vec![("local".to_owned(), provider)],
+        ..Setup::default()
+    };
+    (upstream, setup)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_plays_the_caller_and_another_verdict_than_pass_is_none() {
+    fn answers(asked: &str) -> Option<String> {
+        let is = |words: &str| asked.contains(words);
+        let verdict =
+            |verdict: &str| json!({"verdict": verdict, "reason": "It says so."}).to_string();
+        Some(match () {
+            () if is("never promises") => verdict("pass"),
+            () if is("always rhymes") => verdict("fail"),
+            () if is("knows the weather") => verdict("unsure"),
+            () if is("You play a person") && is("For Friday?") => "Yes, thanks. [END]".to_owned(),
+            () if is("You play a person") => "A table on Friday.".to_owned(),
+            () if is("Yes, thanks.") => "See you then.".to_owned(),
+            () => "For Friday?".to_owned(),
+        })
+    }
+    let (_upstream, setup) = model(answers).await;
+    let bench = Bench::of("You book tables.", ("local", "small"), setup).await;
+    let judged = |name: &str, rubric: &str| {
+        json!({
+            "name": name, "persona": "Nadia, in a hurry.", "goal": "A table on Friday.", "variables": {"name": "Nadia"},
+            "checks": [{"kind": "judge", "rubric": rubric}, {"kind": "ended", "by": "caller", "within": 2}],
+        })
+    };
+    let scenarios = [
+        judged("promises", "The agent never promises a refund."),
+        judged("rhymes", "The agent always rhymes."),
+        judged("weather", "The agent knows the weather."),
+    ];
+    let run = bench.run(json!({"scenarios": scenarios})).await;
+    let statuses: Vec<_> = data_of(&run).iter().map(|one| &one["status"]).collect();
+    assert_eq!(statuses, ["passed", "failed", "failed"], "{run}");
+    let check = |at: usize| &data_of(&run)[at]["conversations"][0]["checks"][0];
+    assert_eq!(check(1)["result"], "fail");
+    assert_eq!(check(2)["result"], "unsure");
+    assert_eq!(check(2)["detail"], "It says so.");
+    let transcript = &data_of(&run)[0]["conversations"][0]["played"]["transcript"];
+    let said: Vec<_> = transcript
+        .as_array()
+        .map_or(&[][..], Vec::as_slice)
+        .iter()
+        .map(|line| line["text"].as_str().unwrap_or_default())
+        .collect();
+    let expected = [
+        "Hello, Nadia.",
+        "A table on Friday.",
+        "For Friday?",
+        "Yes, thanks.",
+        "See you then.",
+    ];
+    assert_eq!(said, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_without_a_model_is_an_error_and_no_failure() {
+    let (_upstream, setup) = model(|_| None).await;
+    let bench = Bench::of("You book tables.", ("local", "small"), setup).await;
+    let run = bench
+        .run(json!({"scenarios": [booking(json!([{"kind": "honest"}]))]}))
+        .await;
+    assert_eq!(run["status"], "error", "{run}");
+    let why = &data_of(&run)[0]["conversations"][0]["error"];
+    assert_eq!(why, "No model could be reached.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_followed_until_it_has_ended_and_listed_with_its_agent() {
+    let bench = Bench::start().await;
+    let app = &bench.app;
+    let scenarios = [booking(json!([{"kind": "honest"}]))];
+    let run = app
+        .post(
+            &bench.runs(),
+            json!({"scenarios": scenarios, "runs": 3, "version": 1}),
+        )
+        .await
+        .assert(201);
+    let target = format!("{}/{}", bench.runs(), text(&run["id"]));
+    let events = app.get(&format!("{target}/events"));
+    let mut stream = events.header("Connection", "close").open().await;
+    let mut bytes = Vec::new();
+    client::must(stream.read_to_end(&mut bytes).await);
+    let events = String::from_utf8_lossy(&bytes).into_owned();
+    let last = events.rsplit("event: ").next().unwrap_or_default();
+    assert!(
+        last.starts_with("run") && last.contains("\"status\":\"passed\""),
+        "{events}"
+    );
+    assert_eq!(events.matches("event: result").count(), 1, "{events}");
+    let detail = app.read(&target).await;
+    let conversations = detail["results"][0]["conversations"].as_array();
+    assert_eq!(conversations.map(Vec::len), Some(3));
+    // Of those that passed, the first shows what was said.
+    assert!(detail["results"][0]["conversations"][1]["played"].is_null());
+    let listed = app.read(&bench.runs()).await;
+    assert_eq!(data(&listed).len(), 1);
+
+    let other = app.stranger(Plan::Scale).await;
+    for target in [target.clone(), format!("{target}/events")] {
+        app.bare("GET", &target)
+            .key(&other)
+            .await
+            .assert_error(404, "not_found");
+    }
+    // An agent's run is found with this agent alone.
+    let elsewhere = app.agent().await;
+    let elsewhere = format!("/v1/agents/{elsewhere}/test-runs/{}", text(&run["id"]));
+    app.get(&elsewhere).await.assert_error(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_becomes_a_scenario_that_passes() {
+    let bench = Bench::start().await;
+    let app = &bench.app;
+    bench.publish().await.assert(200);
+    app.dial();
+    let handle = text(&app.call(&bench.agent, CUSTOMER).await["id"]);
+    let call = app.ended(&handle).await;
+    let id = text(&call["conversation_id"]);
+    let drafted = app.read(&format!("/v1/conversations/{id}/scenario")).await;
+    assert_eq!(drafted["agent_id"], json!(bench.agent));
+    assert!(
+        drafted["turns"]
+            .as_array()
+            .is_some_and(|lines| !lines.is_empty()),
+        "{drafted}"
+    );
+    let made = app.post("/v1/scenarios", drafted).await.assert(201);
+    assert!(text(&made["name"]).contains(&id));
+    assert_eq!(bench.run(json!({})).await["total"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scenarios_that_say_too_little_or_too_much_are_refused() {
+    let bench = Bench::start().await;
+    let with = |change: Value| {
+        let mut body = bench.stored(booking(json!([{"kind": "honest"}])));
+        for (name, value) in change.as_object().into_iter().flatten() {
+            body[name] = value.clone();
+        }
+        body
+    };
+    let cases = [
+        (json!({"agent_id": null}), "`agent_id`: must be a UUID"),
+        (
+            json!({"turns": null}),
+            "`turns`: is required, or a `persona` or a `recording` in its place",
+        ),
+        (json!({"goal": "x"}), "`goal`: goes with a `persona` alone"),
+        (json!({"checks": []}), "`checks`: must not be empty"),
+        (
+            json!({"checks": [{"kind": "said"}]}),
+            "`checks[0].text`: is required with the kind `said`",
+        ),
+        (
+            json!({"checks": [{"kind": "said", "text": "a", "pattern": "b"}]}),
+            "`checks[0]`: must have exactly one of `text`, `pattern`",
+        ),
+        (
+            json!({"checks": [{"kind": "honest", "ms": 1}]}),
+            "`checks[0].ms`: does not go with the kind `honest`",
+        ),
+        (
+            json!({"checks": [{"kind": "said", "pattern": "("}]}),
+            "`checks[0].pattern`: is no valid JSON Schema",
+        ),
+        (
+            json!({"tools": [{"name": "look"}]}),
+            "`tools[0]`: must have exactly one of `answer`, `error`, `live`",
+        ),
+        (
+            json!({"runs": 21}),
+            "`runs`: must be an integer from 1 to 20",
+        ),
+    ];
+    for (change, words) in cases {
+        let answer = bench.app.post("/v1/scenarios", with(change)).await;
+        let message = answer.assert_error(400, "invalid_body");
+        assert!(message.starts_with(words), "{message}");
+    }
+    let none = bench.app.post(&bench.runs(), "{}").await;
+    let none = none.assert_error(409, "conflict");
+    assert!(none.contains("no such scenarios"), "{none}");
+    let version = bench.app.post(&bench.runs(), json!({"version": 9})).await;
+    version.assert_error(400, "invalid_body");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn test_conversations_are_counted_by_the_day_and_two_runs_are_held_at_once() {
+    let bench = Bench::start().await;
+    let app = &bench.app;
+    let mut slow = booking(json!([{"kind": "honest"}]));
+    slow["tools"] = json!([{"name": "look", "answer": "late", "delay_ms": 9_000}]);
+    slow["budget_s"] = json!(10);
+    let options = json!({"scenarios": [slow]});
+    for _ in 0..2 {
+        app.post(&bench.runs(), options.clone()).await.assert(201);
+    }
+    let busy = app.post(&bench.runs(), options).await;
+    let busy = busy.assert_error(409, "conflict");
+    assert!(busy.starts_with("2 runs"), "{busy}");
+    let runs = app.read(&bench.runs()).await;
+    assert_eq!(data(&runs).len(), 2);
+    // A run whose process ended is over by its deadline.
+    app.clock.advance(Duration::from_secs(3_600));
+    let overdue = app.read(&bench.runs()).await;
+    assert_eq!(data(&overdue)[0]["status"], "interrupted");
+
+    let day = offhook_domain::Clock::now(&app.clock).utc_day();
+    let store = app.services.store();
+    let most = [i32::MAX; 3];
+    client::must(
+        store
+            .count_trial(app.account, day, [0, 0, 4_990], most)
+            .await,
+    );
+    let many = json!({"scenarios": [booking(json!([{"kind": "honest"}]))], "runs": 11});
+    eventually(async || {
+        let answer = app.post(&bench.runs(), many.clone()).await;
+        (answer.status != 409).then_some(answer)
+    })
+    .await
+    .assert_error(429, "rate_limit_exceeded");
+}

@@ -1,0 +1,321 @@
+//! A conversation of a scenario, in writing.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use offhook_domain::{AccountId, Channel, Clock, EndedBy, TurnRole};
+use offhook_engine::ports::{Models, NoTools, Tools as _};
+use offhook_engine::{
+    ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Latencies, Persona, Turn, answer,
+};
+use parking_lot::Mutex;
+use serde::Serialize;
+use tokio::time::{Instant, timeout};
+
+use super::format::Scenario;
+use super::mocks::{Mocks, Recorded, UsedTool};
+use crate::error::Result;
+use crate::trials::{Draft, Ready, Stage, Trials};
+
+/// How the model that plays the caller ends the conversation.
+const END: &str = "[END]";
+
+const CALLER: &str = "You play a person who contacts a service. Stay this person; you are never the service. Say one thing at \
+                      a time, as people do, and give details only when you are asked for them. Once you have what you want, \
+                      or it is out of reach, say goodbye and write [END] behind it.";
+
+/// What the model that plays the caller is told where it has to speak first.
+const OPENING: &str = "(The line is open. Speak first.)";
+
+/// A line of the transcript.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SaidLine {
+    pub role: TurnRole,
+    pub text: String,
+    /// The number of the caller's line that it is, or that it answers; 0 before the first.
+    pub turn: usize,
+    /// By sound: milliseconds from the beginning until it was over.
+    pub at_ms: Option<u32>,
+    /// Whether the caller cut it short.
+    pub interrupted: bool,
+}
+
+/// How long an answer took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AnswerTime {
+    pub turn: usize,
+    /// Milliseconds to the first text, if there was any.
+    pub first_text_ms: Option<u32>,
+    pub ms: u32,
+}
+
+/// What was said and done.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Played {
+    pub transcript: Vec<SaidLine>,
+    pub tools: Vec<UsedTool>,
+    pub answers: Vec<AnswerTime>,
+    pub ended_by: EndedBy,
+    /// How many lines the caller said.
+    pub lines: usize,
+    /// How often the guard put an honest sentence in the place of a claim.
+    pub claims_replaced: u32,
+    /// A model could not be reached.
+    pub no_reply: bool,
+    /// What was said in the recorded conversation, if one was played again.
+    pub before: Option<Vec<SaidLine>>,
+}
+
+impl Played {
+    pub(super) const fn new() -> Self {
+        Self {
+            transcript: Vec::new(),
+            tools: Vec::new(),
+            answers: Vec::new(),
+            ended_by: EndedBy::Limit,
+            lines: 0,
+            claims_replaced: 0,
+            no_reply: false,
+            before: None,
+        }
+    }
+}
+
+/// A conversation under way.
+struct Stand {
+    ready: Ready,
+    clock: Arc<dyn Clock>,
+    agent: Arc<Persona>,
+    tools: Recorded,
+    played: Mutex<Played>,
+}
+
+/// Holds the conversation. Fails if it cannot begin.
+pub(super) async fn play(
+    trials: &Trials,
+    (account, version): (AccountId, i32),
+    draft: &Draft,
+    scenario: &Scenario,
+) -> Result<Stood> {
+    let stage = Stage {
+        channel: Channel::Chat,
+        version: Some(version),
+        mocks: Some(Arc::new(Mocks::new(&scenario.tools))),
+        notes: None,
+    };
+    let ready = trials.prepare(account, draft, stage).await?;
+    let stand = Stand {
+        agent: Arc::new(ready.persona.clone()),
+        tools: Recorded {
+            inner: ready.tools.clone(),
+            turn: AtomicUsize::new(0),
+            used: Mutex::default(),
+        },
+        ready,
+        clock: trials.0.clock.clone(),
+        played: Mutex::new(Played::new()),
+    };
+    let budget = Duration::from_secs(scenario.budget_s.unsigned_abs());
+    // Beyond its time, what was said so far is judged.
+    let _ = timeout(budget, stand.hold(scenario)).await;
+    let mut played = stand.played.into_inner();
+    played.tools = stand.tools.used.into_inner();
+    Ok(Stood {
+        played,
+        models: stand.ready.providers.models.clone(),
+        latencies: stand.ready.providers.latencies.clone(),
+        agent: stand.agent,
+    })
+}
+
+/// A conversation that is over, and who can judge it.
+pub(super) struct Stood {
+    pub(super) played: Played,
+    pub(super) models: Arc<dyn Models>,
+    pub(super) latencies: Latencies,
+    pub(super) agent: Arc<Persona>,
+}
+
+impl Stand {
+    async fn hold(&self, scenario: &Scenario) {
+        let first = self.agent.first_message.trim();
+        if !first.is_empty() {
+            self.note(TurnRole::Agent, first, 0);
+        }
+        let most = match &scenario.turns {
+            Some(lines) => lines.len(),
+            None => usize::try_from(scenario.max_turns).unwrap_or(1),
+        };
+        for number in 1..=most {
+            let (line, is_last) = match scenario.turns.as_ref().map(|lines| lines.get(number - 1)) {
+                Some(line) => (
+                    line.map_or_else(String::new, |line| line.say.clone()),
+                    number == most,
+                ),
+                None => match self.persona_says(scenario).await {
+                    Some(said) => said,
+                    None => return self.no_reply(),
+                },
+            };
+            if !line.is_empty() {
+                self.note(TurnRole::User, &line, number);
+                self.played.lock().lines = number;
+                match self.answer(number).await {
+                    Some(ChatEnd::Complete) => {}
+                    Some(ChatEnd::Farewell) => return self.end(EndedBy::Agent),
+                    _ => return self.no_reply(),
+                }
+            }
+            if is_last {
+                return self.end(EndedBy::Caller);
+            }
+        }
+    }
+
+    fn end(&self, by: EndedBy) {
+        self.played.lock().ended_by = by;
+    }
+
+    fn no_reply(&self) {
+        self.played.lock().no_reply = true;
+    }
+
+    fn note(&self, role: TurnRole, text: &str, turn: usize) {
+        let text = text.to_owned();
+        let mut played = self.played.lock();
+        played.transcript.push(SaidLine {
+            role,
+            text,
+            turn,
+            at_ms: None,
+            interrupted: false,
+        });
+    }
+
+    fn dialogue(&self, persona: Arc<Persona>) -> Dialogue {
+        let providers = &self.ready.providers;
+        Dialogue::new(
+            persona,
+            providers.models.clone(),
+            providers.latencies.clone(),
+        )
+        .in_writing()
+    }
+
+    /// What the model that plays the caller says next, and whether it is its last line; `None` without an answer.
+    async fn persona_says(&self, scenario: &Scenario) -> Option<(String, bool)> {
+        let texts = [Some(CALLER), scenario.persona.as_deref()];
+        let mut prompt = texts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+        if let Some(goal) = &scenario.goal {
+            prompt.push_str("\n\nWhat you want: ");
+            prompt.push_str(goal);
+        }
+        let persona = Persona {
+            system_prompt: prompt,
+            context: String::new(),
+            guard: false,
+            ..(*self.agent).clone()
+        };
+        let mut said: Vec<(TurnRole, String)> = Vec::new();
+        for line in &self.played.lock().transcript {
+            match line.role {
+                TurnRole::Agent => said.push((TurnRole::User, line.text.clone())),
+                TurnRole::User => said.push((TurnRole::Agent, line.text.clone())),
+                TurnRole::Tool => {}
+            }
+        }
+        if said.is_empty() {
+            said.push((TurnRole::User, OPENING.to_owned()));
+        }
+        let dialogue = self.dialogue(Arc::new(persona)).behind(said);
+        let sink = Sink::new();
+        let ended = answer(
+            dialogue,
+            &NoTools,
+            &*self.clock,
+            &sink,
+            std::future::pending(),
+        );
+        let text = ended.await.ok()?.last?.text;
+        let (line, is_last) = match text.split_once(END) {
+            Some((line, _)) => (line.trim(), true),
+            None => (text.trim(), false),
+        };
+        Some((line.to_owned(), is_last))
+    }
+
+    /// Has the agent answer the caller's last line.
+    async fn answer(&self, turn: usize) -> Option<ChatEnd> {
+        self.tools.turn.store(turn, Ordering::Relaxed);
+        let said = self.played.lock().transcript.clone();
+        let said = said.into_iter().map(|line| (line.role, line.text));
+        let dialogue = self
+            .dialogue(self.agent.clone())
+            .with_tools(self.tools.definitions())
+            .with_knowledge(self.ready.knowledge.clone())
+            .behind(said);
+        let sink = Sink::new();
+        let ended = answer(
+            dialogue,
+            &self.tools,
+            &*self.clock,
+            &sink,
+            std::future::pending(),
+        );
+        let ended = ended.await.ok()?;
+        let turns = sink.turns.into_inner().into_iter().chain(ended.last);
+        for said in turns {
+            let unproven = said.source.as_ref().map_or(0, |source| source.unproven);
+            self.played.lock().claims_replaced += unproven;
+            self.note(said.role, &said.text, turn);
+        }
+        self.played.lock().answers.push(AnswerTime {
+            turn,
+            first_text_ms: sink.first_text.get().copied(),
+            ms: millis(sink.begun),
+        });
+        (ended.is_begun || ended.end == ChatEnd::Farewell).then_some(ended.end)
+    }
+}
+
+/// Keeps what an answer consists of.
+struct Sink {
+    begun: Instant,
+    first_text: OnceLock<u32>,
+    turns: Mutex<Vec<Turn>>,
+}
+
+impl Sink {
+    fn new() -> Self {
+        Self {
+            begun: Instant::now(),
+            first_text: OnceLock::new(),
+            turns: Mutex::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl ChatSink for Sink {
+    fn piece(&self, piece: ChatPiece) {
+        if let ChatPiece::Text(_) = piece {
+            self.first_text.get_or_init(|| millis(self.begun));
+        }
+    }
+
+    /// Nothing survives the process.
+    async fn at_work(&self, _told: Vec<String>) -> std::result::Result<(), ClaimLost> {
+        Ok(())
+    }
+
+    async fn turns(&self, turns: Vec<Turn>) -> std::result::Result<(), ClaimLost> {
+        self.turns.lock().extend(turns);
+        Ok(())
+    }
+}
+
+fn millis(since: Instant) -> u32 {
+    u32::try_from(since.elapsed().as_millis()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,80 @@
+//! A scenario of a conversation that was held.
+
+use offhook_boxed::boxed;
+use offhook_domain::{AccountId, AgentId, CheckKind, ConversationId, Metadata, Runtime, TurnRole};
+use offhook_engine::recalled;
+use offhook_storage::StoreError;
+
+use super::Scenarios;
+use super::format::{CHECKS, CallerLine, Check, LINE_CHARS, LINES, MOCKS, Mock, Scenario};
+use crate::Refusal;
+use crate::error::{Result, UseCaseError};
+use crate::knowledge::SEARCH;
+
+/// The turns that are looked at.
+const TURNS: i64 = 1_000;
+
+#[boxed]
+impl Scenarios {
+    /// The scenario of a conversation: what the customer said, and what the tools answered. It checks that the agent calls
+    /// the same tools in the same order, and claims nothing that no tool has done. It is not stored.
+    pub async fn of_conversation(
+        &self,
+        account: AccountId,
+        id: ConversationId,
+    ) -> Result<(AgentId, Scenario)> {
+        let store = &self.trials.0.store;
+        let found = store.conversation(account, id, None).await?;
+        let conversation = found.ok_or(UseCaseError::NotFound)?.conversation;
+        let agent = store.agent(account, conversation.agent_id).await?;
+        if agent.is_some_and(|agent| agent.runtime == Runtime::Legacy) {
+            return Err(UseCaseError::UnsupportedRuntime(Refusal::LegacyScenario));
+        }
+        let (mut lines, mut tools) = (Vec::new(), Vec::new());
+        for moment in store.chat_history(id, TURNS).await? {
+            let role = moment.role.as_deref().and_then(|role| role.parse().ok());
+            let text = moment.content.unwrap_or_default();
+            match role {
+                Some(TurnRole::User) if !text.trim().is_empty() && lines.len() < LINES => {
+                    let line = text.trim().chars().take(LINE_CHARS).collect();
+                    lines.push(CallerLine::of(line));
+                }
+                Some(TurnRole::Tool) if tools.len() < MOCKS => {
+                    let (call, answer) = recalled(&text, String::new());
+                    if call.name != SEARCH {
+                        tools.push(Mock::answering(call.name, answer));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if lines.is_empty() {
+            return Err(UseCaseError::Conflict(Refusal::NothingSaid));
+        }
+        let mut checks = vec![Check::of(CheckKind::Honest)];
+        if !tools.is_empty() {
+            checks.push(Check {
+                tools: Some(tools.iter().map(|tool| tool.name.clone()).collect()),
+                ..Check::of(CheckKind::ToolsInOrder)
+            });
+        }
+        checks.truncate(CHECKS);
+        let corrupt = |_| StoreError::Corrupt("a conversation's metadata".to_owned());
+        let scenario = Scenario {
+            name: format!("Conversation {id}"),
+            suite: None,
+            turns: Some(lines),
+            persona: None,
+            goal: None,
+            recording: None,
+            noise_db: None,
+            max_turns: 12,
+            variables: Metadata::from_stored(&conversation.metadata).map_err(corrupt)?,
+            tools,
+            checks,
+            runs: 1,
+            budget_s: 60,
+        };
+        Ok((conversation.agent_id, scenario))
+    }
+}

@@ -1,0 +1,382 @@
+//! Runs of scenarios.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{Stream, stream};
+use offhook_boxed::boxed;
+use offhook_domain::body::Body as _;
+use offhook_domain::json::{Fault, FieldError, Json};
+use offhook_domain::{
+    AccountId, AgentConfig, AgentId, CheckResult, TestRunId, TestStatus, Timestamp,
+};
+use offhook_storage::{StoreError, TestResult, TestRun, mint};
+use serde::Serialize;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tracing::Instrument as _;
+
+use super::format::{AT_ONCE, RunScenarios, Scenario};
+use super::judging::{Judged, judge};
+use super::play::{Played, play};
+use super::sound::play_by_sound;
+use super::{ScenarioView, Scenarios, required};
+use crate::agents::corrupt;
+use crate::error::{Result, UseCaseError};
+use crate::retry::retried;
+use crate::trials::{Draft, Place};
+use crate::{Caller, Page, PageRequest, Refusal};
+
+/// Runs that an account may have under way in a process.
+const RUNS_AT_ONCE: usize = 2;
+
+/// How long a run may take beside its conversations.
+const SLACK: Duration = Duration::from_secs(120);
+
+/// Bytes of what came of a scenario. Of more, the transcripts are left out.
+const DETAIL_BYTES: usize = 64 * 1024;
+
+/// How often a followed run is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(300);
+
+/// A conversation of a scenario, and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Conversation {
+    pub status: TestStatus,
+    pub checks: Vec<Judged>,
+    /// Why it could not be held.
+    pub error: Option<String>,
+    /// What was said and done; of those that passed, only the first shows it.
+    pub played: Option<Played>,
+}
+
+/// What is known of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    pub run: TestRun,
+    /// Results, in the order of the scenarios; of a followed run those that are new.
+    pub results: Vec<TestResult>,
+}
+
+/// A scenario that a run holds conversations of.
+struct Tested {
+    place: i32,
+    scenario: Scenario,
+    /// Its fingerprint.
+    digest: String,
+}
+
+/// What all conversations of a run share.
+struct Bench {
+    scenarios: Scenarios,
+    draft: Draft,
+    account: AccountId,
+    run: TestRun,
+    content: String,
+    analysis: Option<String>,
+    by_sound: bool,
+    /// Conversations at once.
+    places: Semaphore,
+    _place: Place,
+}
+
+#[boxed]
+impl Scenarios {
+    /// Begins to hold the conversations of scenarios with a version of an agent.
+    pub async fn run(&self, caller: &Caller, id: AgentId, body: &Json) -> Result<Progress> {
+        let options = RunScenarios::of(body, &())?;
+        let (account, shared) = (caller.account.id, &self.trials.0);
+        shared.check_running()?;
+        let agent = self.engine_agent(account, id).await?;
+        let version = options
+            .version
+            .and_then(|version| i32::try_from(version).ok())
+            .unwrap_or(agent.head_version);
+        let found = shared.store.agent_version(account, id, version).await?;
+        let Some((_, stored)) = found.and_then(|(_, version)| version) else {
+            return Err(match options.version {
+                Some(_) => FieldError::new("version", Fault::NoVersion).into(),
+                None => UseCaseError::Conflict(Refusal::AgentUnconfigured),
+            });
+        };
+        let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
+        let providers = shared.providers.of(&shared.ctx, account).await?;
+        providers.check_publishable(&config)?;
+        let scenarios = match options.scenarios {
+            Some(given) => given,
+            None => {
+                let rows = shared.store.suite(id, options.suite).await?;
+                let views = rows.into_iter().map(ScenarioView::of);
+                let views = views.collect::<Result<Vec<_>, StoreError>>()?;
+                views.into_iter().map(|view| view.scenario).collect()
+            }
+        };
+        if scenarios.is_empty() {
+            return Err(UseCaseError::Conflict(Refusal::NoScenarios));
+        }
+        let tested = tested(scenarios, options.runs);
+        let place = Place::among(
+            &self.running,
+            account,
+            RUNS_AT_ONCE,
+            Refusal::TestRunsBusy(RUNS_AT_ONCE),
+        )?;
+        let conversations: i64 = tested.iter().map(|one| one.scenario.runs).sum();
+        let conversations = i32::try_from(conversations).unwrap_or(i32::MAX);
+        self.trials.count(account, [0, 0, conversations]).await?;
+        let content = required::content(&shared.ctx, &agent, version, &stored, &config).await?;
+        let analysis = shared.store.analysis_schema(id).await?;
+        let parallel = usize::try_from(options.parallel)
+            .unwrap_or(1)
+            .clamp(1, AT_ONCE);
+        let at = shared.clock.now();
+        let run = TestRun {
+            id: mint(at),
+            account_id: account,
+            agent_id: id,
+            version,
+            status: TestStatus::Running,
+            total: i32::try_from(tested.len()).unwrap_or(i32::MAX),
+            passed: 0,
+            failed: 0,
+            created_at: at,
+            deadline_at: at.plus(longest(&tested, parallel)),
+            ended_at: None,
+        };
+        shared.store.begin_test_run(run.clone()).await?;
+        let bench = Bench {
+            scenarios: self.clone(),
+            draft: Draft {
+                agent: id,
+                config: config.to_json(),
+                metadata: offhook_domain::Metadata::empty(),
+            },
+            account,
+            run: run.clone(),
+            content,
+            analysis: analysis.and_then(|schema| schema.definition),
+            by_sound: options.sound,
+            places: Semaphore::new(parallel),
+            _place: place,
+        };
+        let span = tracing::info_span!("test_run", run = %run.id);
+        let held = Arc::new(bench).hold(tested);
+        shared.live.chats.spawn(held.instrument(span));
+        Ok(Progress {
+            run,
+            results: Vec::new(),
+        })
+    }
+
+    /// Lists an agent's runs, newest first.
+    pub async fn runs(
+        &self,
+        account: AccountId,
+        id: AgentId,
+        page: PageRequest<TestRunId>,
+    ) -> Result<Page<TestRun>> {
+        self.engine_agent(account, id).await?;
+        let store = &self.trials.0.store;
+        let runs = store.test_runs((account, id), page.after, i64::from(page.limit));
+        let now = self.trials.0.clock.now();
+        let runs = runs.await?.into_iter().map(|run| as_of(run, now));
+        Ok(Page::of(runs.collect(), page.limit))
+    }
+
+    /// A run of an agent, with what came of it so far.
+    pub async fn progress(
+        &self,
+        account: AccountId,
+        (agent, id): (AgentId, TestRunId),
+    ) -> Result<Progress> {
+        let found = self.trials.0.store.test_run(account, id).await?;
+        let found = found.filter(|(run, _)| run.agent_id == agent);
+        let (run, results) = found.ok_or(UseCaseError::NotFound)?;
+        let run = as_of(run, self.trials.0.clock.now());
+        Ok(Progress { run, results })
+    }
+
+    /// Follows a run until it has ended.
+    pub fn follow(
+        &self,
+        account: AccountId,
+        id: TestRunId,
+    ) -> impl Stream<Item = Result<Progress, StoreError>> + Send + use<> {
+        let begins = Some((self.trials.0.clone(), None::<TestRun>, HashSet::new()));
+        stream::unfold(begins, move |following| async move {
+            let (shared, last, mut seen) = following?;
+            loop {
+                let (run, mut results) = match shared.store.test_run(account, id).await {
+                    Ok(found) => found?,
+                    Err(error) => return Some((Err(error), None)),
+                };
+                let run = as_of(run, shared.clock.now());
+                if last.as_ref() != Some(&run) {
+                    results.retain(|result| seen.insert(result.place));
+                    let is_over = run.status != TestStatus::Running;
+                    let next = (!is_over).then(|| (shared, Some(run.clone()), seen));
+                    return Some((Ok(Progress { run, results }), next));
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        })
+    }
+}
+
+/// A run that its process did not end has ended by its deadline.
+fn as_of(mut run: TestRun, now: Timestamp) -> TestRun {
+    if run.status == TestStatus::Running && run.deadline_at <= now {
+        run.status = TestStatus::Interrupted;
+        run.ended_at = Some(run.deadline_at);
+    }
+    run
+}
+
+/// The scenarios with `runs` conversations each, if given. One that holds fewer than its own number does not count for a
+/// required suite, so that its fingerprint is another one.
+fn tested(scenarios: Vec<Scenario>, runs: Option<i64>) -> Vec<Tested> {
+    let each = (0..).zip(scenarios).map(|(place, mut scenario)| {
+        let own = scenario.digest();
+        let enough = runs.is_none_or(|runs| runs >= scenario.runs);
+        scenario.runs = runs.unwrap_or(scenario.runs);
+        Tested {
+            place,
+            digest: if enough { own } else { scenario.digest() },
+            scenario,
+        }
+    });
+    each.collect()
+}
+
+/// The longest that a run may take.
+fn longest(tested: &[Tested], parallel: usize) -> Duration {
+    let each = tested.iter().map(|one| &one.scenario);
+    let each = each.map(|one| u64::try_from(one.runs * one.budget_s).unwrap_or(0));
+    let (all, most) = each.fold((0, 0), |(all, most), one| (all + one, one.max(most)));
+    let parallel = u64::try_from(parallel).unwrap_or(1).max(1);
+    // Judges take their time beside the conversations.
+    Duration::from_secs(2 * (all / parallel + most)) + SLACK
+}
+
+impl Bench {
+    async fn hold(self: Arc<Self>, tested: Vec<Tested>) {
+        let shared = self.scenarios.trials.0.clone();
+        let mut held = JoinSet::new();
+        for one in tested {
+            held.spawn(self.clone().test(one).in_current_span());
+        }
+        let all = async {
+            let mut statuses = Vec::new();
+            while let Some(status) = held.join_next().await {
+                statuses.push(status.unwrap_or(TestStatus::Error));
+            }
+            statuses
+        };
+        let status = tokio::select! {
+            statuses = all => worst(statuses.into_iter()),
+            () = shared.live.chats.hurry().cancelled() => TestStatus::Interrupted,
+        };
+        let (id, at) = (self.run.id, shared.clock.now());
+        let ended = retried(|| shared.store.end_test_run(id, status, at));
+        match ended.await {
+            Ok(_) => tracing::info!(%status, "a run of scenarios has ended"),
+            Err(error) => tracing::error!(%error, "the end of a run of scenarios is not written"),
+        }
+    }
+
+    /// Holds the conversations of a scenario, and writes down what came of them.
+    async fn test(self: Arc<Self>, tested: Tested) -> TestStatus {
+        let Tested {
+            place,
+            scenario,
+            digest,
+        } = tested;
+        let mut all = Vec::new();
+        for _ in 0..scenario.runs {
+            let _permit = self.places.acquire().await;
+            all.push(self.converse(&scenario).await);
+        }
+        let mut status = worst(all.iter().map(|one| one.status));
+        let mut has_passed = false;
+        for one in &mut all {
+            if one.status == TestStatus::Passed && std::mem::replace(&mut has_passed, true) {
+                one.played = None;
+            }
+        }
+        let mut detail = serde_json::to_string(&all).unwrap_or_default();
+        if detail.len() > DETAIL_BYTES {
+            all.iter_mut().for_each(|one| one.played = None);
+            detail = serde_json::to_string(&all).unwrap_or_default();
+        }
+        let shared = &self.scenarios.trials.0;
+        let result = TestResult {
+            run_id: self.run.id,
+            place,
+            agent_id: self.run.agent_id,
+            name: scenario.name.clone(),
+            scenario: digest,
+            content: self.content.clone(),
+            status,
+            detail,
+            created_at: shared.clock.now(),
+        };
+        let added = retried(|| shared.store.add_test_result(result.clone()));
+        if let Err(error) = added.await {
+            tracing::error!(%error, "what came of a scenario is not written");
+            status = TestStatus::Error;
+        }
+        status
+    }
+
+    async fn converse(&self, scenario: &Scenario) -> Conversation {
+        let draft = Draft {
+            metadata: scenario.variables.clone(),
+            ..self.draft.clone()
+        };
+        let (trials, of) = (&self.scenarios.trials, (self.account, self.run.version));
+        let stood = match self.by_sound || scenario.recording.is_some() {
+            true => play_by_sound(trials, of, &draft, scenario).await,
+            false => play(trials, of, &draft, scenario).await,
+        };
+        let stood = match stood {
+            Ok(stood) => stood,
+            Err(error) => {
+                return Conversation {
+                    status: TestStatus::Error,
+                    checks: Vec::new(),
+                    error: Some(error.to_string()),
+                    played: None,
+                };
+            }
+        };
+        let (status, checks, error) = if stood.played.no_reply {
+            let why = "No model could be reached.".to_owned();
+            (TestStatus::Error, Vec::new(), Some(why))
+        } else {
+            let checks = judge(scenario, &stood, self.analysis.as_deref()).await;
+            let statuses = checks.iter().map(|check| match check.result {
+                CheckResult::Pass => TestStatus::Passed,
+                CheckResult::Fail | CheckResult::Unsure => TestStatus::Failed,
+                CheckResult::Error => TestStatus::Error,
+            });
+            (worst(statuses), checks, None)
+        };
+        Conversation {
+            status,
+            checks,
+            error,
+            played: Some(stood.played),
+        }
+    }
+}
+
+/// What stands for all: an error before a failure before a pass.
+fn worst(all: impl Iterator<Item = TestStatus>) -> TestStatus {
+    let rank = |status: &TestStatus| match status {
+        TestStatus::Passed => 0,
+        TestStatus::Failed => 1,
+        TestStatus::Running | TestStatus::Error | TestStatus::Interrupted => 2,
+    };
+    all.max_by_key(rank).unwrap_or(TestStatus::Passed)
+}

@@ -1,0 +1,410 @@
+//! A conversation of a scenario by sound: the caller's lines are spoken by the agent's voice, or a recorded caller is played
+//! again, and the agent's ear listens.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use offhook_domain::{AccountId, Channel, ConversationId, EndedBy, TurnRole};
+use offhook_engine::ports::audio::{FRAME_SAMPLES, SAMPLE_RATE};
+use offhook_engine::ports::speech::{SpeechPiece, SpokenText};
+use offhook_media::wav::HEADER_LEN;
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use super::format::{CallerLine, Scenario};
+use super::mocks::{Mocks, Recorded};
+use super::play::{AnswerTime, Played, SaidLine, Stood};
+use crate::Refusal;
+use crate::error::{Result, UseCaseError};
+use crate::talks::{Talk, TalkEvent};
+use crate::trials::{Draft, Ready, Stage, Trials};
+
+/// How long the agent is quiet before the caller speaks.
+const PAUSE: Duration = Duration::from_millis(800);
+
+/// How long the caller waits for an agent that says nothing, and for the answer to the last line.
+const PATIENCE: Duration = Duration::from_secs(6);
+
+/// How long a voice may take for a line.
+const SPOKEN_WITHIN: Duration = Duration::from_secs(20);
+
+/// Sound above this is no silence.
+const LOUD: u16 = 200;
+
+/// Samples of a caller's line, and of a recording's side, at most.
+const LINE_SAMPLES: usize = 60 * SAMPLE_RATE as usize;
+const TAPE_SAMPLES: usize = 600 * SAMPLE_RATE as usize;
+
+/// The turns of a recorded conversation that are shown beside the new ones.
+const TURNS: i64 = 200;
+
+/// Who calls.
+enum Caller {
+    Lines(Vec<(CallerLine, Vec<i16>)>),
+    /// One side of a recording, from its beginning.
+    Tape(Vec<i16>),
+}
+
+/// Holds the conversation. Fails if it cannot begin.
+pub(super) async fn play_by_sound(
+    trials: &Trials,
+    (account, version): (AccountId, i32),
+    draft: &Draft,
+    scenario: &Scenario,
+) -> Result<Stood> {
+    let stage = Stage {
+        channel: Channel::WidgetVoice,
+        version: Some(version),
+        mocks: Some(Arc::new(Mocks::new(&scenario.tools))),
+        notes: None,
+    };
+    let mut ready = trials.prepare(account, draft, stage).await?;
+    if !ready.providers.can_speak(&ready.config) {
+        return Err(UseCaseError::Conflict(Refusal::SpeechUnavailable));
+    }
+    let (caller, before) = match scenario.recording {
+        Some(id) => (
+            Caller::Tape(tape(trials, account, id).await?),
+            Some(before(trials, id).await?),
+        ),
+        None => (
+            Caller::Lines(spoken(trials, account, &ready, scenario).await?),
+            None,
+        ),
+    };
+    let budget = Duration::from_secs(scenario.budget_s.unsigned_abs());
+    ready.persona.max_duration = ready.persona.max_duration.min(budget);
+    let tools = Arc::new(Recorded {
+        inner: ready.tools.clone(),
+        turn: AtomicUsize::new(0),
+        used: Mutex::default(),
+    });
+    ready.tools = tools.clone();
+    let agent = Arc::new(ready.persona.clone());
+    let providers = ready.providers.clone();
+    let (_, noted) = mpsc::unbounded_channel();
+    let mut talk = trials.speak(account, ready, noted, None).await?;
+    let mut played = Line::new(caller, scenario.noise_db, &tools)
+        .hold(&mut talk, budget)
+        .await;
+    played.tools = std::mem::take(&mut *tools.used.lock());
+    played.before = before;
+    Ok(Stood {
+        played,
+        models: providers.models.clone(),
+        latencies: providers.latencies.clone(),
+        agent,
+    })
+}
+
+/// The caller's lines, spoken by the agent's voice.
+async fn spoken(
+    trials: &Trials,
+    account: AccountId,
+    ready: &Ready,
+    scenario: &Scenario,
+) -> Result<Vec<(CallerLine, Vec<i16>)>> {
+    let failed = || UseCaseError::Conflict(Refusal::SpeechUnavailable);
+    let Some(lines) = &scenario.turns else {
+        return Err(UseCaseError::Conflict(Refusal::PersonaBySound));
+    };
+    let store = &trials.0.store;
+    let voices = ready.providers.keyed_voices(store, account, &ready.config);
+    let voice = voices.await.into_iter().next().ok_or_else(failed)?;
+    let (provider, settings) = voice.map_err(|_| failed())?;
+    let found = ready.providers.speech.synthesizer(&provider, &settings);
+    let voice = found.map_err(|_| failed())?;
+    let voice = voice.open(settings).await.map_err(|_| failed())?;
+    let mut all = Vec::with_capacity(lines.len());
+    for line in lines {
+        let mut pieces = voice.speak(SpokenText {
+            text: line.say.clone(),
+            before: String::new(),
+        });
+        let gathered = async {
+            let mut samples = Vec::new();
+            while let Some(piece) = pieces.next().await {
+                match piece {
+                    Ok(SpeechPiece::Audio(more)) => samples.extend(more),
+                    Ok(_) => {}
+                    Err(_) => return None,
+                }
+                if samples.len() > LINE_SAMPLES {
+                    break;
+                }
+            }
+            Some(samples)
+        };
+        let samples = timeout(SPOKEN_WITHIN, gathered).await.ok().flatten();
+        all.push((line.clone(), samples.ok_or_else(failed)?));
+    }
+    Ok(all)
+}
+
+/// The caller's side of a recording.
+async fn tape(trials: &Trials, account: AccountId, id: ConversationId) -> Result<Vec<i16>> {
+    let gone = || UseCaseError::Conflict(Refusal::NoTape);
+    let recordings = &trials.0.recordings;
+    let found = recordings.find(account, id).await;
+    let found = found.ok().flatten().ok_or_else(gone)?;
+    let header = usize::try_from(HEADER_LEN).unwrap_or(0);
+    let most = (header + 4 * TAPE_SAMPLES) as u64;
+    let content = found.part(0, found.bytes.min(most)).await;
+    let mut content = content.ok().flatten().ok_or_else(gone)?;
+    let mut bytes = Vec::new();
+    while let Some(piece) = content.next().await {
+        bytes.extend_from_slice(&piece.map_err(|_| gone())?);
+    }
+    let word = |at: usize| {
+        bytes
+            .get(at..at + 2)
+            .map(|two| u16::from_le_bytes([two[0], two[1]]))
+    };
+    let is_ours =
+        word(22) == Some(2) && word(34) == Some(16) && word(24) == Some(SAMPLE_RATE as u16);
+    if !is_ours {
+        return Err(gone());
+    }
+    let frames = bytes.get(header..).unwrap_or_default().chunks_exact(4);
+    Ok(frames
+        .map(|one| i16::from_le_bytes([one[0], one[1]]))
+        .collect())
+}
+
+/// What was said in the recorded conversation, and when.
+async fn before(trials: &Trials, id: ConversationId) -> Result<Vec<SaidLine>> {
+    let moments = trials.0.store.chat_history(id, TURNS).await?;
+    let first = moments.first().map(|moment| moment.at);
+    let mut turn = 0;
+    let lines = moments.into_iter().filter_map(|moment| {
+        let role: TurnRole = moment.role.as_deref()?.parse().ok()?;
+        turn += usize::from(role == TurnRole::User);
+        let after = moment.at.since(first?);
+        Some(SaidLine {
+            role,
+            text: moment.content.unwrap_or_default(),
+            turn,
+            at_ms: u32::try_from(after.as_millis()).ok(),
+            interrupted: moment.interrupted.unwrap_or(false),
+        })
+    });
+    Ok(lines.collect())
+}
+
+/// The caller's end of the line.
+struct Line<'a> {
+    caller: Caller,
+    tools: &'a Recorded,
+    /// The loudest sample of the noise.
+    noise: f64,
+    seed: u32,
+    begun: Instant,
+    /// The line that is spoken or was the last, and how many of its samples are sent.
+    at: usize,
+    sent: usize,
+    speaks: bool,
+    /// When the caller's last line ended.
+    caller_ended: Instant,
+    /// Since when the agent speaks, if it does, and when it was last heard.
+    agent_since: Option<Instant>,
+    agent_heard: Option<Instant>,
+    /// The agent has answered the last line.
+    answered: bool,
+    played: Played,
+}
+
+impl<'a> Line<'a> {
+    fn new(caller: Caller, noise_db: Option<i64>, tools: &'a Recorded) -> Self {
+        // The peak of even noise is above its mean power by the root of 3.
+        let loud = |db: i64| 32_768.0 * 10_f64.powf(db as f64 / 20.0) * 3_f64.sqrt();
+        let now = Instant::now();
+        Self {
+            caller,
+            tools,
+            noise: noise_db.map_or(0.0, loud),
+            seed: 0x9E37_79B9,
+            begun: now,
+            at: 0,
+            sent: 0,
+            speaks: false,
+            caller_ended: now,
+            agent_since: None,
+            agent_heard: None,
+            answered: false,
+            played: Played::new(),
+        }
+    }
+
+    async fn hold(mut self, talk: &mut Talk, budget: Duration) -> Played {
+        let mut frames = interval(Duration::from_millis(20));
+        frames.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut is_over = false;
+        loop {
+            tokio::select! {
+                biased;
+                event = talk.next() => match event {
+                    TalkEvent::Ended(_) => {
+                        if !is_over { self.played.ended_by = EndedBy::Agent; }
+                        return self.played;
+                    }
+                    event => self.heard(event),
+                },
+                _ = frames.tick(), if !is_over => {
+                    let now = Instant::now();
+                    if let Some(by) = self.end(now, budget) {
+                        self.played.ended_by = by;
+                        is_over = true;
+                        talk.hang_up();
+                        continue;
+                    }
+                    let frame = self.frame(now);
+                    let _ = talk.hear(&frame);
+                }
+            }
+        }
+    }
+
+    fn heard(&mut self, event: TalkEvent) {
+        let now = Instant::now();
+        match event {
+            TalkEvent::Sound(bytes) => {
+                let mut samples = bytes.chunks_exact(2);
+                let is_loud =
+                    samples.any(|two| i16::from_le_bytes([two[0], two[1]]).unsigned_abs() > LOUD);
+                if !is_loud {
+                    return;
+                }
+                if self.agent_since.is_none() {
+                    self.agent_since = Some(now);
+                    if !std::mem::replace(&mut self.answered, true) && self.at > 0 && !self.speaks {
+                        self.played.answers.push(AnswerTime {
+                            turn: self.at,
+                            first_text_ms: None,
+                            ms: millis(now - self.caller_ended),
+                        });
+                    }
+                }
+                self.agent_heard = Some(now);
+            }
+            TalkEvent::Clear => self.agent_since = None,
+            TalkEvent::Turn {
+                is_agent,
+                text,
+                is_cut,
+            } => {
+                let role = if is_agent {
+                    TurnRole::Agent
+                } else {
+                    TurnRole::User
+                };
+                self.note(role, text, is_cut);
+            }
+            TalkEvent::Tool(text) => self.note(TurnRole::Tool, text, false),
+            TalkEvent::Passages(_) | TalkEvent::Measured(_) | TalkEvent::Ended(_) => {}
+        }
+    }
+
+    fn note(&mut self, role: TurnRole, text: String, interrupted: bool) {
+        self.played.transcript.push(SaidLine {
+            role,
+            text,
+            turn: self.at,
+            at_ms: Some(millis(self.begun.elapsed())),
+            interrupted,
+        });
+    }
+
+    /// Whether the caller hangs up now.
+    fn end(&self, now: Instant, budget: Duration) -> Option<EndedBy> {
+        if now - self.begun >= budget {
+            return Some(EndedBy::Limit);
+        }
+        let (is_said, waits) = match &self.caller {
+            Caller::Lines(lines) => (self.at == lines.len() && !self.speaks, PATIENCE),
+            Caller::Tape(samples) => (self.sent >= samples.len(), PATIENCE / 2),
+        };
+        let is_answered = self.answered && self.is_quiet(now, 2 * PAUSE);
+        let is_left = now - self.caller_ended >= waits && self.is_quiet(now, waits);
+        (is_said && (is_answered || is_left)).then_some(EndedBy::Caller)
+    }
+
+    fn is_quiet(&self, now: Instant, length: Duration) -> bool {
+        self.agent_heard.is_none_or(|heard| now - heard >= length)
+    }
+
+    /// The next 20 ms of the caller, at the page's rate.
+    fn frame(&mut self, now: Instant) -> Vec<u8> {
+        if self.is_quiet(now, PAUSE / 2) {
+            self.agent_since = None;
+        }
+        if let Caller::Lines(lines) = &self.caller
+            && !self.speaks
+            && let Some((line, _)) = lines.get(self.at)
+        {
+            let after = Duration::from_millis(line.interrupts_after_ms.unwrap_or(0).unsigned_abs());
+            let begins = match (line.interrupts_after_ms, self.agent_since) {
+                (Some(_), Some(since)) => now - since >= after,
+                (Some(_), None) => now - self.caller_ended >= PATIENCE,
+                (None, _) => {
+                    let has_waited = now - self.caller_ended >= PATIENCE;
+                    self.is_quiet(now, PAUSE)
+                        && (self
+                            .agent_heard
+                            .is_some_and(|heard| heard > self.caller_ended)
+                            || has_waited)
+                }
+            };
+            if begins {
+                self.at += 1;
+                (self.sent, self.speaks, self.answered) = (0, true, false);
+                self.tools.turn.store(self.at, Ordering::Relaxed);
+                self.played.lines = self.at;
+            }
+        }
+        let samples: &[i16] = match &self.caller {
+            Caller::Tape(samples) => samples,
+            Caller::Lines(lines) if self.speaks => {
+                lines.get(self.at - 1).map_or(&[], |(_, all)| all)
+            }
+            Caller::Lines(_) => &[],
+        };
+        let next = samples.get(self.sent..).unwrap_or_default();
+        let next = &next[..next.len().min(FRAME_SAMPLES)];
+        let mut frame = [0_i16; FRAME_SAMPLES];
+        frame[..next.len()].copy_from_slice(next);
+        let is_loud = next.iter().any(|sample| sample.unsigned_abs() > LOUD);
+        self.sent += next.len();
+        if matches!(self.caller, Caller::Tape(_)) {
+            // On a tape nobody says where a line ends.
+            if is_loud {
+                (self.caller_ended, self.answered) = (now, false);
+            }
+        } else if self.speaks && self.sent >= samples.len() {
+            (self.speaks, self.caller_ended) = (false, now);
+        }
+        let mut wire = Vec::with_capacity(FRAME_SAMPLES * 4);
+        for sample in frame {
+            let noisy = f64::from(sample) + self.random() * self.noise;
+            let noisy = noisy.clamp(-32_768.0, 32_767.0) as i16;
+            // The page speaks at twice the rate of the line.
+            wire.extend_from_slice(&noisy.to_le_bytes());
+            wire.extend_from_slice(&noisy.to_le_bytes());
+        }
+        wire
+    }
+
+    /// The next of a fixed series of numbers from -1 to 1, so that two runs hear the same noise.
+    fn random(&mut self) -> f64 {
+        self.seed ^= self.seed << 13;
+        self.seed ^= self.seed >> 17;
+        self.seed ^= self.seed << 5;
+        f64::from(self.seed) / f64::from(u32::MAX) * 2.0 - 1.0
+    }
+}
+
+fn millis(length: Duration) -> u32 {
+    u32::try_from(length.as_millis()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,49 @@
+-- Conversations that an agent is tested with.
+CREATE TABLE scenarios (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    agent_id BLOB NOT NULL REFERENCES agents (id),
+    name TEXT NOT NULL,
+    suite TEXT,
+    definition TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    UNIQUE (agent_id, name)
+) STRICT;
+CREATE INDEX scenarios_page ON scenarios (account_id, created_at, id);
+
+-- Runs of scenarios, the latest of each agent.
+CREATE TABLE test_runs (
+    id BLOB NOT NULL PRIMARY KEY,
+    account_id BLOB NOT NULL REFERENCES accounts (id),
+    agent_id BLOB NOT NULL REFERENCES agents (id),
+    version INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    total INTEGER NOT NULL,
+    passed INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    -- A run that is still under way then was interrupted.
+    deadline_at INTEGER NOT NULL,
+    ended_at INTEGER
+) STRICT;
+CREATE INDEX test_runs_page ON test_runs (agent_id, created_at, id);
+
+-- What came of each scenario of a run.
+CREATE TABLE test_results (
+    run_id BLOB NOT NULL REFERENCES test_runs (id) ON DELETE CASCADE,
+    place INTEGER NOT NULL,
+    agent_id BLOB NOT NULL,
+    name TEXT NOT NULL,
+    -- The fingerprints of the scenario, and of what was tested: a version, its settings and its tools.
+    scenario TEXT NOT NULL,
+    content TEXT NOT NULL,
+    status TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (run_id, place)
+) STRICT;
+CREATE INDEX test_results_content ON test_results (agent_id, content, scenario);
+
+-- Test conversations of an account's day.
+ALTER TABLE trial_days ADD COLUMN tests INTEGER NOT NULL DEFAULT 0;
