@@ -16,6 +16,7 @@ mod settings;
 mod show;
 mod studio;
 mod templates;
+mod tests;
 mod versions;
 mod widget;
 
@@ -78,6 +79,15 @@ pub(super) fn routes() -> Vec<Page> {
             .get(analysis::show)
             .post(analysis::set),
         of("/agents/{id}/analysis/clear").post(analysis::clear),
+        of("/agents/{id}/tests").get(tests::show).post(tests::run),
+        of("/agents/{id}/tests/new")
+            .get(tests::new)
+            .post(tests::create),
+        of("/agents/{id}/tests/runs/{run}").get(tests::progress),
+        of("/agents/{id}/tests/{scenario}")
+            .get(tests::edit)
+            .post(tests::replace),
+        of("/agents/{id}/tests/{scenario}/delete").post(tests::delete),
     ]
 }
 
@@ -137,6 +147,7 @@ fn framed(
         ("json", t.t("JSON", "JSON"), MemberRole::Developer),
         ("settings", t.t("Settings", "Ajustes"), MemberRole::Viewer),
         ("versions", t.t("Versions", "Versiones"), MemberRole::Viewer),
+        ("tests", t.t("Tests", "Pruebas"), MemberRole::Viewer),
         ("widget", t.t("Widget", "Widget"), MemberRole::Viewer),
         ("analysis", t.t("Analysis", "Análisis"), MemberRole::Viewer),
     ];

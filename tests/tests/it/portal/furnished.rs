@@ -32,6 +32,8 @@ pub(super) struct Furnished {
     pub(super) document: String,
     pub(super) folder: String,
     pub(super) log: String,
+    pub(super) scenario: String,
+    pub(super) run: String,
     key: String,
     /// The pages of a password link and of an invitation.
     welcome: String,
@@ -69,6 +71,19 @@ impl Furnished {
         });
         let path = format!("/v1/agents/{agent}");
         account.patch(&path, change).await.assert(200);
+
+        let scenario = json!({
+            "agent_id": agent, "name": titled("Opening hours"), "suite": titled("Release"), "turns": [says("When do you open?")],
+            "checks": [{"kind": "said", "text": says("nine")}, {"kind": "never_said", "text": says("Until six")}],
+        });
+        let scenario = id(&make("/v1/scenarios", scenario, 201).await);
+        let runs = format!("/v1/agents/{agent}/test-runs");
+        let run = id(&make(&runs, json!({}), 201).await);
+        eventually("the run", LIMIT, || async {
+            let run = account.read(&format!("{runs}/{run}")).await;
+            (run["status"] != "running").then_some(())
+        })
+        .await;
 
         let call = json!({
             "agent_id": agent, "to": "+14155550123", "metadata": {"lead_name": says("Ana"), says("room"): says("201")},
@@ -163,6 +178,8 @@ impl Furnished {
             .await
         };
         Self {
+            scenario,
+            run,
             delivery: id(&newest("/v1/webhooks/deliveries?status=exhausted").await),
             log: text(&newest("/v1/logs?status=4xx").await["request_id"]).to_owned(),
             welcome: stage.link(EVE).await,
@@ -196,7 +213,10 @@ impl Furnished {
         match section {
             _ if !path.contains('{') => path.to_owned(),
             "agents" if path.ends_with("/diff") => of(&self.agent) + "?from=1&to=2",
-            "agents" => of(&self.agent).replace("{version}", "2"),
+            "agents" => of(&self.agent)
+                .replace("{version}", "2")
+                .replace("{scenario}", &self.scenario)
+                .replace("{run}", &self.run),
             "conversations" => of(&self.conversation),
             "try/chat" => of(&self.chat),
             "batch-calls" => of(&self.batch),

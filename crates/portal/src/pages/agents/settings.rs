@@ -18,6 +18,7 @@ use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
 const TIME_ZONE: &str = "time_zone";
 const MEMORY: &str = "caller_memory";
 const GUARD: &str = "guard";
+const SUITE: &str = "required_suite";
 const PHONE: &str = "phone";
 const URL: &str = "context_url.url";
 const OUTGOING: &str = "context_url.outgoing";
@@ -61,6 +62,10 @@ fn fields_of(settings: &AgentSettings) -> Fields {
                 None => "",
             },
         ),
+        (
+            SUITE,
+            settings.required_suite.as_deref().unwrap_or_default(),
+        ),
         (URL, context.map_or("", |context| &context.url)),
         (OUTGOING, if is_outgoing { "on" } else { "" }),
         (FAILURE, message.unwrap_or_default()),
@@ -89,6 +94,7 @@ fn body(fields: &Fields) -> Json {
                 other => Json::from(other),
             }),
         ),
+        (SUITE, text(SUITE)),
         ("context_url", context),
         (NEW_SECRET, Json::Bool(fields.is_set(NEW_SECRET))),
     ])
@@ -96,7 +102,11 @@ fn body(fields: &Fields) -> Json {
 
 /// Gives the copy of an agent the settings of this one.
 pub(super) async fn copy(post: &Post<Developer>, from: AgentId, to: &AgentView) -> Result<()> {
-    let settings = current(post, from).await?.settings;
+    // A copy has no scenarios yet, and could not be published with a required suite.
+    let settings = AgentSettings {
+        required_suite: None,
+        ..current(post, from).await?.settings
+    };
     let agents = post.services().agents();
     let body = body(&fields_of(&settings));
     agents
@@ -132,6 +142,9 @@ fn draw(visitor: &Visitor, view: &AgentView, fields: &Fields, message: Option<&s
                         "0 to 5. The model is shown that many summaries of earlier calls and WhatsApp chats with the same number. Caller IDs can be forged: do not let the agent reveal secrets by them.",
                         "De 0 a 5. Al modelo se le muestran tantos resúmenes de llamadas y chats de WhatsApp anteriores con el mismo número. El identificador de llamadas se puede falsificar: que el agente no revele secretos por él.")))
                 (guard(fields, t))
+                (Input::text(SUITE, t.t("Required suite", "Pruebas exigidas")).value(fields.raw(SUITE)).hint(t.t(
+                    "A suite of scenarios (tab Tests) that a version has to pass before it is published. Empty: none.",
+                    "Un grupo de escenarios (pestaña Pruebas) que una versión debe aprobar antes de publicarse. Vacío: ninguno.")))
                 (context(fields, t))
                 button.primary type="submit" { (t.t("Save", "Guardar")) }
             }))
@@ -221,6 +234,7 @@ fn facts(fields: &Fields, t: Lang) -> Markup {
             (list::fact(t.t("Time zone", "Zona horaria"), zone))
             (list::fact(t.t("Earlier conversations to remember", "Conversaciones anteriores que recuerda"), fields.text(MEMORY)))
             @for (_, said) in guard { (list::fact(t.t("Replace unproven claims", "Reemplazar afirmaciones sin comprobar"), said)) }
+            (list::fact(t.t("Required suite", "Pruebas exigidas"), match fields.text(SUITE) { "" => "–", suite => suite }))
             (list::fact(t.t("Context URL", "URL de contexto"), match fields.text(URL) { "" => "–", url => url }))
         }
     }

@@ -182,6 +182,9 @@ fn links(visitor: &Visitor, conversation: &Conversation) -> Markup {
     let again = again(conversation).filter(|_| visitor.may(MemberRole::Developer));
     html! {
         @if let Some(query) = again { a.button href={ (PATH) "/try/call?" (query) } { (lang.t("Call again", "Llamar de nuevo")) } }
+        @if conversation.agent_version > 0 && visitor.may(MemberRole::Developer) {
+            a.button href={ (PATH) "/agents/" (conversation.agent_id) "/tests/new?conversation=" (conversation.id) } { (lang.t("Make a test", "Crear una prueba")) }
+        }
         button type="button" data-copy="page-address" { (lang.t("Copy link", "Copiar enlace")) }
         span.unseen #page-address { (visitor.base_url()) (path) }
         details.exports {

@@ -12,6 +12,9 @@ deeds! {
     an_agent_is_edited_as_json: "/portal/agents/{id}/json";
     a_widget_is_turned_on_for_a_page: "/portal/agents/{id}/widget";
     what_is_extracted_is_set_by_a_schema: "/portal/agents/{id}/analysis";
+    an_agent_is_tested_with_a_scenario:
+        "/portal/agents/{id}/tests", "/portal/agents/{id}/tests/new", "/portal/agents/{id}/tests/{scenario}",
+        "/portal/agents/{id}/tests/runs/{run}";
     what_an_agent_knows_before_a_call_is_set:
         "/portal/agents/{id}/settings", "/portal/agents/{id}/settings/secret";
 }
@@ -39,6 +42,38 @@ both! {
             "{settings}"
         );
         assert_eq!(settings["context_url"]["url"], "https://desk.example/context", "{settings}");
+    }
+
+    async fn an_agent_is_tested_with_a_scenario(database: Database) {
+        let Some((stage, person)) = Stage::seen(database).await else { return };
+        let agent = stage.account.agent().await;
+        let browser = stage.owner(person).await;
+        browser.open(&format!("/portal/agents/{agent}/tests")).await;
+        browser.sees(("No scenarios yet", "Aún no hay escenarios")).await;
+        browser.click(("New scenario", "Escenario nuevo")).await;
+        let field = ("Scenario (JSON)", "Escenario (JSON)");
+        browser.fill(field, r#"{"name": "Greets", "turns": ["Hello."], "checks": []}"#).await;
+        browser.click(("Save", "Guardar")).await;
+        browser.sees("checks").await;
+        let greets = |words: &str| json!({
+            "name": "Greets", "turns": ["Hello."], "checks": [{"kind": "never_said", "text": words}],
+        });
+        browser.fill(field, &greets("refund").to_string()).await;
+        browser.click(("Save", "Guardar")).await;
+        browser.sees(("Scenario saved.", "Escenario guardado.")).await;
+        browser.no_violations().await;
+        let test = ("Test version", "Probar la versión");
+        browser.click(test).await;
+        browser.sees(("1 / 1 scenarios passed", "1 / 1 escenarios aprobados")).await;
+        browser.no_violations().await;
+        browser.click(("All scenarios", "Todos los escenarios")).await;
+        browser.click("Greets").await;
+        browser.fill(field, &greets("e").to_string()).await;
+        browser.click(("Save", "Guardar")).await;
+        browser.click(test).await;
+        browser.sees(("0 / 1 scenarios passed", "0 / 1 escenarios aprobados")).await;
+        browser.sees("never_said").await;
+        browser.no_violations().await;
     }
 
     async fn an_agent_is_made_and_published(database: Database) {
