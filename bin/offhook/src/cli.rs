@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::client::{AgentsCommand, CallArgs, ConversationsCommand, LogsCommand};
+use crate::client::{AgentsCommand, CallArgs, ConversationsCommand, LogsCommand, TestArgs};
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
 use crate::health::HealthArgs;
@@ -123,6 +123,9 @@ enum Command {
     /// Follow the API's request log.
     #[command(subcommand)]
     Logs(LogsCommand),
+    /// Hold the conversations of a folder's scenarios with an agent, and check them.
+    #[command(disable_version_flag = true)]
+    Test(TestArgs),
     /// Print the OpenAPI document.
     Openapi,
     /// Print a shell's completion script.
@@ -133,11 +136,12 @@ enum Command {
 }
 
 /// The commands that take no global option: they speak to an API, or need nothing.
-const WITHOUT_GLOBALS: [&str; 6] = [
+const WITHOUT_GLOBALS: [&str; 7] = [
     "call",
     "agents",
     "conversations",
     "logs",
+    "test",
     "webhooks",
     "completions",
 ];
@@ -184,6 +188,7 @@ const EXAMPLES: &[&str] = &[
     "offhook conversations show call_ID",
     "offhook conversations tail call_ID",
     "offhook logs tail",
+    "offhook test scenarios --agent ID --version draft --junit",
     "offhook openapi",
     "offhook completions bash",
 ];
@@ -326,6 +331,7 @@ impl Cli {
             Command::Agents(command) => command.run().await,
             Command::Conversations(command) => command.run().await,
             Command::Logs(command) => command.run().await,
+            Command::Test(args) => args.run().await,
             Command::Completions { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut command(), "offhook", &mut script);
@@ -349,6 +355,7 @@ impl Command {
                 | Self::Agents(_)
                 | Self::Conversations(_)
                 | Self::Logs(_)
+                | Self::Test(_)
                 | Self::Webhooks(_)
         )
     }

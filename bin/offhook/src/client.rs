@@ -4,6 +4,7 @@ mod api;
 mod calls;
 mod listen;
 mod reading;
+mod test;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -12,6 +13,7 @@ pub(crate) use api::Api;
 pub(crate) use calls::CallArgs;
 pub(crate) use listen::ForwardArgs;
 pub(crate) use reading::{AgentsCommand, ConversationsCommand, LogsCommand, is_last};
+pub(crate) use test::{TestArgs, held};
 
 use crate::settings::Secret;
 

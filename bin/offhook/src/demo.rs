@@ -214,6 +214,7 @@ impl Demo {
                 path.display()
             );
         }
+        afterwards::test(&api, &agent_id).await?;
         let email = OWNER.parse()?;
         let (services, of) = (running.services(), (account, &email));
         let portal = links::first_sign_in(services, api.base(), of).await?;

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::text;
-use crate::client::Api;
+use crate::client::{self, Api};
 
 /// How long the data may take to be extracted once the call is over.
 const ANALYSIS_LIMIT: Duration = Duration::from_secs(20);
@@ -69,6 +69,44 @@ pub(super) async fn keep_recording(api: &Api, conversation_id: &str) -> anyhow::
     std::fs::write(&file, sound)
         .with_context(|| format!("writing the recording to {}", file.display()))?;
     Ok(file)
+}
+
+/// Tests the agent with three scenarios that pass and one that fails on purpose.
+pub(super) async fn test(api: &Api, agent_id: &str) -> anyhow::Result<()> {
+    let scenario = |name: &str, line: &str, check: Value| json!({"name": name, "turns": [line], "variables": {"name": "Ana"}, "checks": [check]});
+    let topic = json!({"type": "object", "required": ["topic"]});
+    let scenarios = [
+        scenario(
+            "Greets by name",
+            "Yes, go ahead.",
+            json!({"kind": "said", "text": "Hello Ana", "turn": 0}),
+        ),
+        scenario(
+            "Promises no refund",
+            "I want my money back.",
+            json!({"kind": "never_said", "text": "refund"}),
+        ),
+        scenario(
+            "Tells what it was about",
+            "I come at six.",
+            json!({"kind": "analysis", "schema": topic}),
+        ),
+        scenario(
+            "Books a taxi (fails on purpose)",
+            "A taxi, please.",
+            json!({"kind": "tool_called", "tool": "book_taxi"}),
+        ),
+    ];
+    println!("\nThe agent is tested, in writing, with four scenarios:");
+    let run = client::held(api, agent_id, json!({"scenarios": scenarios}), false);
+    let run = timeout(ANALYSIS_LIMIT, run)
+        .await
+        .context("the scenarios did not end in time")??;
+    ensure!(
+        run["passed"] == 3 && run["failed"] == 1,
+        "three scenarios should pass and one fail: {run}"
+    );
+    Ok(())
 }
 
 /// What `found` finds in the conversation, as soon as it does.
