@@ -26,6 +26,8 @@ vocabulary! {
         Transfer => "transfer",
         /// Sends tones.
         Dtmf => "dtmf",
+        /// Calls functions of a server that speaks the Model Context Protocol.
+        Mcp => "mcp",
     }
 }
 
@@ -64,10 +66,14 @@ pub struct Tool {
     pub kind: ToolKind,
     /// The JSON Schema of its arguments.
     pub parameters: Json,
-    /// The request of an `http` tool.
+    /// The request of an `http` tool, or what is the same in each request of an `mcp` tool.
     pub http: Option<HttpRequest>,
     /// The targets of a `transfer` tool.
     pub targets: Option<Vec<TransferTarget>>,
+    /// The functions of its server that an `mcp` tool offers.
+    pub functions: Vec<String>,
+    /// The server's words about each of them, in a tool that is pinned. They are stored, but not part of responses.
+    pub described: Vec<Described>,
     /// The function of a connected application that an `http` tool calls, if it is one: `<toolkit>.<function>`. Only
     /// the service sets it; it is stored and pinned, but not part of responses.
     pub function: Option<String>,
@@ -84,6 +90,15 @@ pub struct HttpRequest {
     pub headers: Vec<String>,
     /// The time limit, 100–10,000 ms.
     pub timeout_ms: i64,
+}
+
+/// A server's words about one of its functions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Described {
+    /// The description for models.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub parameters: Json,
 }
 
 /// A target of a `transfer` tool.
@@ -124,7 +139,22 @@ impl Tool {
         if let (Json::Object(members), Some(function)) = (&mut json, &self.function) {
             members.push((read::FUNCTION.to_owned(), Json::from(function.as_str())));
         }
+        if let (Json::Object(members), false) = (&mut json, self.described.is_empty()) {
+            let described = self.described.iter().map(|function| {
+                Json::object([
+                    ("description", Json::from(function.description.as_str())),
+                    ("parameters", function.parameters.clone()),
+                ])
+            });
+            members.push((read::DESCRIBED.to_owned(), described.collect()));
+        }
         json.to_compact()
+    }
+
+    /// Returns the name by which models call a function of the tool's server.
+    #[must_use]
+    pub fn name_of(&self, function: &str) -> String {
+        read::name_of(&self.name, function)
     }
 
     /// Returns all fields except the id and the times, in order; header values are hidden.
@@ -133,13 +163,23 @@ impl Tool {
         let http = self.http.as_ref().map(|http| {
             let headers = http.headers.iter();
             let headers = headers.map(|name| (name.as_str(), Json::from(HIDDEN)));
-            Json::object([
+            let mut members = vec![
                 ("method", Json::from(http.method.as_str())),
                 ("url", Json::from(http.url.as_str())),
                 ("headers", Json::object(headers)),
                 ("timeout_ms", Json::from(http.timeout_ms)),
-            ])
+            ];
+            if self.kind == ToolKind::Mcp {
+                let names = self.functions.iter().map(|name| Json::from(name.as_str()));
+                members.splice(..1, []);
+                members.push(("functions", names.collect()));
+            }
+            Json::object(members)
         });
+        let (http, mcp) = match self.kind {
+            ToolKind::Mcp => (None, http),
+            _ => (http, None),
+        };
         let transfer = self.targets.as_ref().map(|targets| {
             let target = |target: &TransferTarget| {
                 Json::object([
@@ -156,6 +196,7 @@ impl Tool {
             ("parameters", self.parameters.clone()),
             ("http", Json::from(http)),
             ("transfer", Json::from(transfer)),
+            ("mcp", Json::from(mcp)),
         ])
     }
 }

@@ -22,7 +22,7 @@ use offhook_domain::{
     AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, CredentialProvider, JsonError,
     Runtime, Timestamp,
 };
-use offhook_egress::Policy;
+use offhook_egress::GuardedClient;
 use offhook_engine::ports::KeyAnswer;
 use offhook_storage::{
     Actor, Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, StoreError, mint,
@@ -61,8 +61,8 @@ pub struct Agents {
     pub(crate) ctx: Arc<Context>,
     pub(crate) providers: Arc<Providers>,
     pub(crate) voices: Voices,
-    /// Which URLs agents may name.
-    policy: Policy,
+    /// The client of tools; its policy says which URLs agents may name.
+    client: GuardedClient,
     free: FreeBudget,
     actor: Actor,
 }
@@ -73,10 +73,10 @@ impl Agents {
         ctx: Arc<Context>,
         providers: Arc<Providers>,
         voices: Voices,
-        policy: Policy,
+        client: GuardedClient,
     ) -> Self {
         Self {
-            policy,
+            client,
             ctx,
             providers,
             voices,

@@ -104,7 +104,7 @@ use_cases! {
 
     accounts: Accounts = Accounts(ctx.clone()),
     keys: Keys = Keys::new(ctx.clone()),
-    agents: Agents = Agents::new(ctx.clone(), providers.clone(), voices.clone(), runner.tool_client.policy()),
+    agents: Agents = Agents::new(ctx.clone(), providers.clone(), voices.clone(), runner.tool_client.clone()),
     analyses: Analyses = Analyses(ctx.clone()),
     billing: Billing = Billing(ctx.clone(), Arc::default()),
     calls: Calls = Calls { ctx: ctx.clone(), live: live.clone(), providers: providers.clone() },

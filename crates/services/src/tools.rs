@@ -1,5 +1,6 @@
 //! Tools: what agents can do besides speaking.
 
+pub(crate) mod mcp;
 mod request;
 pub(crate) mod schema;
 mod toolbox;
@@ -8,13 +9,16 @@ mod toolbox;
 mod tests;
 
 use offhook_boxed::boxed;
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
+
 use offhook_domain::json::{Fault, FieldError, Json, item_path, member_path};
-use offhook_domain::tool::{Header, TOOLS_AT_MOST, Tool};
+use offhook_domain::tool::{Header, TOOLS_AT_MOST, Tool, ToolKind};
 use offhook_domain::{AccountId, AgentConfig, E164, ToolId};
 use offhook_egress::{GuardedClient, TargetUrl};
-use offhook_storage::{PinningAgent, StoreError, ToolChange, ToolRow, mint};
+use offhook_storage::{PinningAgent, StoreError, ToolChange, ToolRow, ToolToPin, mint};
 
 use crate::error::{Result, UseCaseError};
 use crate::knowledge::SEARCH;
@@ -66,7 +70,7 @@ impl ToolShelf {
         Ok(view(row.ok_or(UseCaseError::NotFound)?)?)
     }
 
-    /// Creates a tool: `{name, description, kind, parameters?, http?, transfer?}`.
+    /// Creates a tool: `{name, description, kind, parameters?, http?, transfer?, mcp?}`.
     pub async fn create(&self, account: AccountId, body: &Json) -> Result<ToolView> {
         let (mut tool, headers) = Tool::from_json(body, &[])?;
         self.check(&mut tool)?;
@@ -138,7 +142,7 @@ impl ToolShelf {
         // The operator configures the URLs of integrations.
         if let (Some(http), None) = (&mut tool.http, &tool.function) {
             let target = TargetUrl::parse(&http.url, self.client.policy())
-                .map_err(|error| FieldError::new("http.url", error))?;
+                .map_err(|error| FieldError::new(format!("{}.url", tool.kind), error))?;
             let properties = tool.parameters.get("properties");
             let is_argument = |name: &str| properties.is_some_and(|all| all.get(name).is_some());
             let mut fixed = target.as_url().query_pairs();
@@ -190,6 +194,59 @@ impl Context {
             None => Ok(ids),
         })
     }
+
+    /// The tools that a configuration names as a version would pin them now, each with the values of its headers: the
+    /// servers of `mcp` tools are asked what their functions take. The error names the first tool that cannot be used.
+    pub(crate) async fn tools_to_pin(
+        &self,
+        account: AccountId,
+        config: &AgentConfig,
+        client: &GuardedClient,
+    ) -> Result<Result<Vec<(ToolToPin, Option<String>)>, FieldError>> {
+        let ids = match self.tools_of(account, config).await? {
+            Ok(ids) => ids,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        let at = |place| item_path("config.tool_ids", place);
+        let mut found = Vec::with_capacity(ids.len());
+        for (place, id) in ids.into_iter().enumerate() {
+            let Some((row, headers)) = self.store.tool_with_headers(account, id).await? else {
+                return Ok(Err(FieldError::new(at(place), Fault::NoTool)));
+            };
+            let values = headers_from(headers.as_deref())?;
+            found.push((place, read(&row)?, values, row, headers));
+        }
+        let described = try_join_all(found.iter_mut().map(async |(place, tool, values, _, _)| {
+            if tool.kind == ToolKind::Mcp
+                && let Some(server) = mcp::Server::of(client.clone(), tool, values)
+            {
+                let described = server.describe(tool).await;
+                tool.described = described.map_err(|fault| FieldError::new(at(*place), fault))?;
+            }
+            Ok(())
+        }));
+        if let Err(fault) = described.await {
+            return Ok(Err(fault));
+        }
+        let mut names = HashSet::new();
+        for (place, tool, ..) in &found {
+            for definition in toolbox::definitions(tool) {
+                let name = definition.name.to_string();
+                if !names.insert(name.clone()) {
+                    return Ok(Err(FieldError::new(at(*place), Fault::McpSameName(name))));
+                }
+            }
+        }
+        let pinned = found.into_iter().map(|(_, tool, _, row, headers)| {
+            let pinned = ToolToPin {
+                id: row.id,
+                revision: row.revision,
+                definition: tool.to_stored(),
+            };
+            (pinned, headers)
+        });
+        Ok(Ok(pinned.collect()))
+    }
 }
 
 /// Whether two tools differ only in name and description.
@@ -232,7 +289,7 @@ fn unless_taken<T>(done: Result<T, StoreError>, name: &str) -> Result<T> {
 }
 
 /// Header values as one JSON object, to be encrypted.
-fn headers_to(headers: &[Header]) -> Option<String> {
+pub(crate) fn headers_to(headers: &[Header]) -> Option<String> {
     let members = headers
         .iter()
         .map(|(name, value)| (name.as_str(), Json::from(value.as_str())));

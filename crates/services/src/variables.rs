@@ -244,21 +244,26 @@ impl Tools for Filled {
     fn definitions(&self) -> Arc<[ToolDefinition]> {
         let filled = |text: &str| self.variables.fill(text).into();
         let definitions = self.tools.definitions();
-        let definitions = definitions.iter().map(|tool| ToolDefinition {
-            name: tool.name.clone(),
-            description: filled(&tool.description),
-            parameters: match Json::parse(tool.parameters.as_bytes()) {
-                Ok(schema) => self.json(schema).to_compact().into(),
-                Err(_) => tool.parameters.clone(),
-            },
-            acts: tool.acts,
-        });
+        let definitions = definitions
+            .iter()
+            .map(|tool| match self.is_foreign(&tool.name) {
+                true => tool.clone(),
+                false => ToolDefinition {
+                    name: tool.name.clone(),
+                    description: filled(&tool.description),
+                    parameters: match Json::parse(tool.parameters.as_bytes()) {
+                        Ok(schema) => self.json(schema).to_compact().into(),
+                        Err(_) => tool.parameters.clone(),
+                    },
+                    acts: tool.acts,
+                },
+            });
         definitions.collect()
     }
 
     async fn call(&self, call: &ToolCall) -> ToolOutcome {
         match Json::parse(call.arguments.as_bytes()) {
-            Ok(arguments) if call.arguments.contains("{{") => {
+            Ok(arguments) if call.arguments.contains("{{") && !self.is_foreign(&call.name) => {
                 let call = ToolCall {
                     arguments: self.json(arguments).to_compact(),
                     ..call.clone()
@@ -267,6 +272,10 @@ impl Tools for Filled {
             }
             _ => self.tools.call(call).await,
         }
+    }
+
+    fn is_foreign(&self, name: &str) -> bool {
+        self.tools.is_foreign(name)
     }
 }
 

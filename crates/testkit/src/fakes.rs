@@ -4,6 +4,7 @@
 pub mod calendar;
 pub mod crm;
 pub mod elevenlabs;
+pub mod mcp;
 pub mod oauth;
 pub mod twilio;
 pub mod voices;

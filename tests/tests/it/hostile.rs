@@ -100,6 +100,10 @@ async fn ask(account: &Account, field: &str, url: &str, webhook: &str) -> (u16, 
             "/v1/agents/tools",
             json!({"name": "t", "description": "T.", "kind": "http", "http": {"method": "GET", "url": url}}),
         ),
+        "mcp.url of a tool" => account.post(
+            "/v1/agents/tools",
+            json!({"name": "t", "description": "T.", "kind": "mcp", "mcp": {"url": url, "functions": ["f"]}}),
+        ),
         "url of a document" => account.post("/v1/knowledge/documents", json!({"name": "d", "url": url})),
         "llm.endpoint of an agent" => account.post(
             "/v1/agents",
@@ -128,6 +132,7 @@ both! {
             "url of a webhook",
             "url of a changed webhook",
             "http.url of a tool",
+            "mcp.url of a tool",
             "url of a document",
             "llm.endpoint of an agent",
         ] {

@@ -125,6 +125,22 @@ pub enum Fault {
     NothingHidden => "`***` stands for a stored value, and there is none: send the value",
         "`***` representa un valor guardado y no hay ninguno: envía el valor";
 
+    FunctionName => "must be a function's name: letters, digits, `_`, `-`, `.` and `/`",
+        "debe ser el nombre de una función: letras, dígitos, `_`, `-`, `.` y `/`";
+    FunctionTooLong => "is longer than 64 characters behind the tool's name and `__`: choose a shorter `name`",
+        "tiene más de 64 caracteres detrás del nombre de la herramienta y `__`: elige un `name` más corto";
+    McpUnasked { tool: String, why: String } =>
+        "the server of the tool `{tool}` did not list its functions ({why}): check the tool's `mcp.url` and `mcp.headers`, and try again",
+        "el servidor de la herramienta `{tool}` no enumeró sus funciones ({why}): revisa su `mcp.url` y sus `mcp.headers`, e inténtalo de nuevo";
+    McpNoFunction { tool: String, function: String } =>
+        "the server of the tool `{tool}` has no function `{function}`: take it out of the tool's `mcp.functions`",
+        "el servidor de la herramienta `{tool}` no tiene la función `{function}`: quítala de sus `mcp.functions`";
+    McpSchema { tool: String, function: String, fault: Box<Fault> } =>
+        "the tool `{tool}` cannot offer `{function}`, whose schema {fault}: take it out of the tool's `mcp.functions`, or change the server",
+        "la herramienta `{tool}` no puede ofrecer `{function}`, cuyo esquema {fault}: quítala de sus `mcp.functions` o cambia el servidor";
+    McpSameName(name: String) => "two functions of the agent would be called `{name}`: rename a tool",
+        "dos funciones del agente se llamarían `{name}`: cambia el nombre de una herramienta";
+
     // Agents.
     ToPublish => "is required to publish", "es obligatorio para publicar";
     Weekday => "must be an integer from 1 (Monday) to 7", "debe ser un número entero de 1 (lunes) a 7";

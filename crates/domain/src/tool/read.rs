@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{HIDDEN, Header, HttpMethod, HttpRequest, Tool, ToolKind, TransferTarget};
+use super::{Described, HIDDEN, Header, HttpMethod, HttpRequest, Tool, ToolKind, TransferTarget};
 use crate::E164;
 use crate::json::{Fault, FieldError, Fields, Json, Result, check_string, item_path, member_path};
 
@@ -14,9 +14,11 @@ const DEFAULT_TIMEOUT_MS: i64 = 5_000;
 const MAX_HEADERS: usize = 20;
 const HEADER_VALUE: RangeInclusive<usize> = 1..=4_096;
 const TARGETS: RangeInclusive<usize> = 1..=20;
+const FUNCTIONS: RangeInclusive<usize> = 1..=16;
 
-/// A field of stored tools only.
+/// Fields of stored tools only.
 pub(super) const FUNCTION: &str = "function";
+pub(super) const DESCRIBED: &str = "described";
 
 /// Headers that frame the request, or that the service sets itself.
 const OWN_HEADERS: [&str; 14] = [
@@ -52,9 +54,11 @@ pub(super) fn tool(json: &Json, kept: &[Header]) -> Result<(Tool, Vec<Header>)> 
     let parameters = fields.present("parameters");
     let http = fields.optional_object("http")?;
     let transfer = fields.optional_object("transfer")?;
+    let mcp = fields.optional_object("mcp")?;
     for (name, of, given) in [
         ("http", ToolKind::Http, http.is_some()),
         ("transfer", ToolKind::Transfer, transfer.is_some()),
+        ("mcp", ToolKind::Mcp, mcp.is_some()),
     ] {
         if (kind == of) != given {
             let fault = if given {
@@ -67,12 +71,17 @@ pub(super) fn tool(json: &Json, kept: &[Header]) -> Result<(Tool, Vec<Header>)> 
     }
     let targets = transfer.map(targets).transpose()?;
     let parameters = parameters_of(kind, parameters, targets.as_deref(), &fields)?;
-    let (http, values) = match http {
-        Some(http) => {
-            let (http, values) = request(http, kept)?;
+    let mut functions = Vec::new();
+    let (http, values) = match (http, mcp) {
+        (Some(http), _) => {
+            let (http, values) = request(http, None, kept)?;
             (Some(http), values)
         }
-        None => (None, Vec::new()),
+        (None, Some(mcp)) => {
+            let (http, values) = request(mcp, Some((&name, &mut functions)), kept)?;
+            (Some(http), values)
+        }
+        (None, None) => (None, Vec::new()),
     };
     fields.finish()?;
     let tool = Tool {
@@ -82,6 +91,8 @@ pub(super) fn tool(json: &Json, kept: &[Header]) -> Result<(Tool, Vec<Header>)> 
         parameters,
         http,
         targets,
+        functions,
+        described: Vec::new(),
         function: None,
     };
     Ok((tool, values))
@@ -106,16 +117,15 @@ pub(super) fn merged(old: &Tool, patch: &Json, kept: &[Header]) -> Result<(Tool,
     let derived = old.parameters == derived(old.kind, old.targets.as_deref());
     members.retain(|(name, _)| name != "parameters" || !derived);
     // Stored header values are secrets for one server: they must not go to another one.
-    let url = patch
-        .get("http")
-        .and_then(|http| http.get("url"))
-        .and_then(Json::as_str);
+    let url = ["http", "mcp"]
+        .iter()
+        .find_map(|member| patch.get(member)?.get("url")?.as_str());
     let moves = url
         .zip(old.http.as_ref())
         .is_some_and(|(url, http)| origin(url) != origin(&http.url));
     let kept = if moves { &[] } else { kept };
     for (name, value) in &mut members {
-        if let (true, "http", Json::Object(http)) = (moves, name.as_str(), value) {
+        if let (true, "http" | "mcp", Json::Object(http)) = (moves, name.as_str(), value) {
             http.retain(|(name, _)| name != "headers");
         }
     }
@@ -141,23 +151,33 @@ fn origin(url: &str) -> String {
 
 /// A stored tool; its header values are stored separately.
 pub(super) fn stored(json: &Json) -> Result<Tool> {
-    let headers = json.get("http").and_then(|http| http.get("headers"));
+    let headers = ["http", "mcp"]
+        .iter()
+        .find_map(|member| json.get(member)?.get("headers"));
     let names = headers.and_then(Json::as_object).unwrap_or_default();
     let kept: Vec<Header> = names
         .iter()
         .map(|(name, _)| (name.clone(), HIDDEN.to_owned()))
         .collect();
     let function = json.get(FUNCTION).and_then(Json::as_str);
-    let Some(function) = function.map(str::to_owned) else {
-        return Ok(tool(json, &kept)?.0);
-    };
+    let described = json.get(DESCRIBED).and_then(Json::as_array);
     let mut shown = json.clone();
     if let Json::Object(members) = &mut shown {
-        members.retain(|(name, _)| name != FUNCTION);
+        members.retain(|(name, _)| ![FUNCTION, DESCRIBED].contains(&name.as_str()));
     }
     let (stored, _) = tool(&shown, &kept)?;
+    let described = described.unwrap_or_default().iter().map(|function| {
+        let mut fields = Fields::of(function, DESCRIBED)?;
+        Ok(Described {
+            description: fields
+                .required_string("description", DESCRIPTION)?
+                .to_owned(),
+            parameters: fields.required("parameters")?.clone(),
+        })
+    });
     Ok(Tool {
-        function: Some(function),
+        function: function.map(str::to_owned),
+        described: described.collect::<Result<_>>()?,
         ..stored
     })
 }
@@ -184,7 +204,7 @@ fn parameters_of(
             Json::Object(_) => Ok(given.clone()),
             _ => Err(fields.fault("parameters", Fault::Schema)),
         },
-        (ToolKind::Transfer | ToolKind::Dtmf, Some(given)) => {
+        (ToolKind::Transfer | ToolKind::Dtmf | ToolKind::Mcp, Some(given)) => {
             if given.canonical() == own.canonical() {
                 return Ok(own);
             }
@@ -204,7 +224,7 @@ fn derived(kind: ToolKind, targets: Option<&[TransferTarget]>) -> Json {
         ])
     };
     match kind {
-        ToolKind::Http | ToolKind::EndCall => Json::object([
+        ToolKind::Http | ToolKind::EndCall | ToolKind::Mcp => Json::object([
             ("type", Json::from("object")),
             ("properties", Json::Object(Vec::new())),
         ]),
@@ -231,15 +251,26 @@ fn derived(kind: ToolKind, targets: Option<&[TransferTarget]>) -> Json {
     }
 }
 
-fn request(mut fields: Fields<'_>, kept: &[Header]) -> Result<(HttpRequest, Vec<Header>)> {
-    let method = fields
-        .optional_choice::<HttpMethod>("method", HttpMethod::choices)?
-        .ok_or_else(|| fields.fault("method", Fault::Required))?;
+/// The request of an `http` tool; with a tool's name, those of an `mcp` tool, and its functions.
+fn request(
+    mut fields: Fields<'_>,
+    mcp: Option<(&str, &mut Vec<String>)>,
+    kept: &[Header],
+) -> Result<(HttpRequest, Vec<Header>)> {
+    let method = match mcp {
+        Some(_) => HttpMethod::Post,
+        None => fields
+            .optional_choice::<HttpMethod>("method", HttpMethod::choices)?
+            .ok_or_else(|| fields.fault("method", Fault::Required))?,
+    };
     let url = fields.required_string("url", URL)?.to_owned();
     let values = headers(&mut fields, kept)?;
     let timeout_ms = fields
         .optional_integer("timeout_ms", TIMEOUT_MS)?
         .unwrap_or(DEFAULT_TIMEOUT_MS);
+    if let Some((tool, functions)) = mcp {
+        *functions = functions_of(tool, &mut fields)?;
+    }
     fields.finish()?;
     let request = HttpRequest {
         method,
@@ -248,6 +279,37 @@ fn request(mut fields: Fields<'_>, kept: &[Header]) -> Result<(HttpRequest, Vec<
         timeout_ms,
     };
     Ok((request, values))
+}
+
+/// An `mcp` tool's functions, each of which has another name for models.
+fn functions_of(tool: &str, fields: &mut Fields<'_>) -> Result<Vec<String>> {
+    let items = fields
+        .optional_array("functions", FUNCTIONS)?
+        .ok_or_else(|| fields.fault("functions", Fault::Required))?;
+    let path = fields.path_of("functions");
+    let mut functions: Vec<String> = Vec::with_capacity(items.len());
+    for (at, item) in items.iter().enumerate() {
+        let fault = |fault: Fault| FieldError::new(item_path(&path, at), fault);
+        let function = check_string(item, &(1..=128)).map_err(fault)?;
+        let is_known = |b: u8| b.is_ascii_alphanumeric() || b"_-./".contains(&b);
+        if !function.bytes().all(is_known) {
+            return Err(fault(Fault::FunctionName));
+        }
+        let name = name_of(tool, function);
+        if !NAME_CHARS.contains(&name.len()) {
+            return Err(fault(Fault::FunctionTooLong));
+        }
+        if functions.iter().any(|other| name_of(tool, other) == name) {
+            return Err(fault(Fault::Twice));
+        }
+        functions.push(function.to_owned());
+    }
+    Ok(functions)
+}
+
+/// Vendors take letters, digits, `_` and `-` in the name of a function.
+pub(super) fn name_of(tool: &str, function: &str) -> String {
+    format!("{tool}__{}", function.replace(['.', '/'], "_"))
 }
 
 fn headers(fields: &mut Fields<'_>, kept: &[Header]) -> Result<Vec<Header>> {

@@ -26,7 +26,7 @@ fn a_tool_shows_every_member_and_hides_what_its_headers_hold() {
     );
     assert_eq!(
         tool.to_json().to_compact(),
-        r#"{"name":"look","description":"Looks.","kind":"http","parameters":{"type":"object"},"http":{"method":"GET","url":"https://example.com/","headers":{"Authorization":"***"},"timeout_ms":900},"transfer":null}"#
+        r#"{"name":"look","description":"Looks.","kind":"http","parameters":{"type":"object"},"http":{"method":"GET","url":"https://example.com/","headers":{"Authorization":"***"},"timeout_ms":900},"transfer":null,"mcp":null}"#
     );
     let stored = tool.to_json().to_compact();
     assert_eq!(Tool::from_stored(&stored), Ok(tool));
@@ -89,6 +89,43 @@ fn the_function_of_an_application_is_stored_and_neither_shown_nor_taken() {
     assert_eq!(fault.to_string(), "`function`: unknown field");
 }
 
+const SHOP: &str = r#"{"name":"shop","description":"The shop.","kind":"mcp","mcp":{"url":"https://example.com/mcp",
+    "headers":{"Authorization":"Bearer s3cret"},"functions":["find.order","refund"]}}"#;
+
+#[test]
+fn a_server_is_stored_with_its_words_and_shown_without_them() {
+    let (mut tool, values) = Tool::from_json(&json(SHOP), &[]).unwrap();
+    let shown = r#"{"name":"shop","description":"The shop.","kind":"mcp","parameters":{"type":"object","properties":{}},"http":null,"transfer":null,"mcp":{"url":"https://example.com/mcp","headers":{"Authorization":"***"},"timeout_ms":5000,"functions":["find.order","refund"]}}"#;
+    assert_eq!(tool.to_json().to_compact(), shown);
+    assert_eq!(tool.name_of("find.order"), "shop__find_order");
+    assert_eq!(Tool::from_stored(shown), Ok(tool.clone()));
+    tool.described = vec![Described {
+        description: "Finds an order.".to_owned(),
+        parameters: json(r#"{"type":"object"}"#),
+    }];
+    assert_eq!(Tool::from_stored(&tool.to_stored()), Ok(tool.clone()));
+    assert_eq!(tool.to_json().to_compact(), shown);
+    assert_eq!(values[0].1, "Bearer s3cret");
+}
+
+#[test]
+fn a_header_for_one_server_goes_to_no_other_when_the_kind_changes() {
+    let (tool, values) = Tool::from_json(&json(LOOK), &[]).unwrap();
+    let becomes = |origin: &str| {
+        let patch = format!(
+            r#"{{"kind":"mcp","parameters":null,"http":null,"mcp":{{"url":"https://{origin}/mcp","functions":["a"],
+                "headers":{{"Authorization":"***"}}}}}}"#
+        );
+        tool.merge(&json(&patch), &values)
+    };
+    assert_eq!(becomes("example.com").unwrap().1, values);
+    let fault = becomes("example.net").unwrap_err().to_string();
+    assert!(
+        fault.starts_with("`mcp.headers.Authorization`: `***` stands for a stored value"),
+        "{fault}"
+    );
+}
+
 #[test]
 fn faults_name_their_field() {
     let with = |change: &str| {
@@ -108,7 +145,7 @@ fn faults_name_their_field() {
         (r#"{"description":" "}"#, "`description`: must not be blank"),
         (
             r#"{"kind":"shell"}"#,
-            "`kind`: must be `http`, `end_call`, `transfer` or `dtmf`",
+            "`kind`: must be `http`, `end_call`, `transfer`, `dtmf` or `mcp`",
         ),
         (
             r#"{"kind":"dtmf"}"#,
@@ -164,6 +201,29 @@ fn faults_name_their_field() {
     assert_eq!(
         desk(r#"{"parameters":{"type":"object"}}"#),
         "`parameters`: follows from the kind `transfer`: leave it out"
+    );
+    let shop = |functions: &str| {
+        let change = format!(r#"{{"mcp":{{"functions":{functions}}}}}"#);
+        said(&json(SHOP).merge_patch(&json(&change)).to_compact())
+    };
+    for (functions, message) in [
+        ("null", "`mcp.functions`: is required"),
+        ("[]", "`mcp.functions`: must not be empty"),
+        (
+            r#"["a b"]"#,
+            "`mcp.functions[0]`: must be a function's name: letters, digits, `_`, `-`, `.` and `/`",
+        ),
+        (
+            r#"["a.b","a_b"]"#,
+            "`mcp.functions[1]`: appears more than once",
+        ),
+    ] {
+        assert_eq!(shop(functions), message);
+    }
+    let long = shop(&format!(r#"["{}"]"#, "a".repeat(59)));
+    assert!(
+        long.starts_with("`mcp.functions[0]`: is longer than 64 characters behind"),
+        "{long}"
     );
     let twice = r#"{"transfer":{"targets":[{"name":"a","to":"+5215512345678"},{"name":"a","to":"+5215512345678"}]}}"#;
     assert_eq!(

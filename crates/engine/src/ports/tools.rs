@@ -55,6 +55,11 @@ pub trait Tools: Send + Sync {
     /// unknown name or bad arguments, is a [`ToolOutcome::Failed`] that explains it to the model.
     async fn call(&self, call: &ToolCall) -> ToolOutcome;
 
+    /// Whether a function is another server's, which describes it in its own words: no variables are filled in.
+    fn is_foreign(&self, _name: &str) -> bool {
+        false
+    }
+
     /// The customer asked not to be called again: records it before it returns. `false` if there is nothing to record, or
     /// it could not be recorded.
     async fn opt_out(&self) -> bool {

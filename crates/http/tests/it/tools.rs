@@ -6,10 +6,12 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
+use offhook_testkit::fakes::mcp::FakeMcp;
+
 use crate::it::app::{CUSTOMER, TestApp, members, text};
 use crate::it::client::must;
 
-const TOOL: &str = "id name description kind parameters http transfer created_at updated_at";
+const TOOL: &str = "id name description kind parameters http transfer mcp created_at updated_at";
 
 fn look(url: &str) -> Value {
     json!({
@@ -51,6 +53,7 @@ async fn a_tool_is_made_read_changed_and_deleted_and_its_header_values_never_sho
     expected["http"]["headers"]["Authorization"] = json!("***");
     expected["id"] = made["id"].clone();
     expected["transfer"] = Value::Null;
+    expected["mcp"] = Value::Null;
     expected["created_at"] = made["created_at"].clone();
     expected["updated_at"] = made["created_at"].clone();
     assert_eq!(made, expected);
@@ -169,6 +172,11 @@ async fn a_bad_tool_is_refused_with_its_field() {
             "`http.timeout_ms`",
         ),
         (with(json!({"transfer": {"targets": []}})), "`transfer`"),
+        (
+            json!({"name": "shop", "description": "The shop.", "kind": "mcp",
+                   "mcp": {"url": "http://user@example.com/", "functions": ["a"]}}),
+            "`mcp.url`",
+        ),
         (with(json!({"more": 1})), "`more`: unknown field"),
     ];
     app.refuses_bodies("/v1/agents/tools", &cases).await;
@@ -416,4 +424,70 @@ async fn an_agent_sends_digits_and_hands_the_customer_over() {
             "tool: desk({\"target\":\"front\"}) → Transferred to front."
         ]
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_pins_what_a_servers_functions_take_and_calls_no_other() {
+    let app = TestApp::at_speed(3.0).await;
+    app.dial();
+    let fake = FakeMcp::start().await;
+    let server = json!({"url": fake.url(), "functions": ["find.order"], "headers": {"Authorization": "Bearer s3cret"}});
+    let shop = json!({"name": "shop", "description": "The shop.", "kind": "mcp", "mcp": server});
+    let shop = make(&app, shop).await;
+    let expected = json!({"url": fake.url(), "headers": {"Authorization": "***"}, "timeout_ms": 5000, "functions": ["find.order"]});
+    assert_eq!(shop["mcp"], expected);
+    assert!(
+        fake.upstream.asked().is_empty(),
+        "until a version is published"
+    );
+
+    let target = one(&shop);
+    patch(
+        &app,
+        &target,
+        json!({"mcp": {"functions": ["find.order", "lost"]}}),
+    )
+    .await;
+    let bye = make(&app, end_call("bye")).await;
+    let prompt = "say: One moment.\ncall: shop__find_order {\"number\":7}\nthen: {result}.\nsay: Goodbye!\ncall: bye {}";
+    let made = app.post("/v1/agents", agent(&[&shop, &bye], prompt)).await;
+    let id = text(&made.assert(201)["id"]);
+    let publishing = format!("/v1/agents/{id}/publish");
+    let refused = app.post(&publishing, "{}").await;
+    let message = refused.assert_error(409, "conflict");
+    assert!(
+        message
+            .contains("`config.tool_ids[0]`: the server of the tool `shop` has no function `lost`"),
+        "{message}"
+    );
+    patch(&app, &target, json!({"mcp": {"functions": ["find.order"]}})).await;
+
+    let namesake = make(&app, end_call("shop__find_order")).await;
+    let both = app
+        .post("/v1/agents", agent(&[&shop, &namesake], prompt))
+        .await;
+    let both = text(&both.assert(201)["id"]);
+    let refused = app.post(&format!("/v1/agents/{both}/publish"), "{}").await;
+    let message = refused.assert_error(409, "conflict");
+    assert!(
+        message.contains("`config.tool_ids[1]`: two functions of the agent would be called"),
+        "{message}"
+    );
+
+    publish(&app, &id, json!({})).await;
+    let call = held(&app, &id).await;
+    let lines = transcript(&app, &call).await;
+    assert_eq!(
+        lines[2],
+        "tool: shop__find_order({\"number\":7}) → {\"number\":7}"
+    );
+    app.delete(&target).await.assert(200);
+    fake.change("inputSchema", json!({"type": "object"}));
+    let call = held(&app, &id).await;
+    let lines = transcript(&app, &call).await;
+    assert!(
+        lines[2].contains("The function is no longer as it was when the agent was published"),
+        "{lines:?}"
+    );
+    assert_eq!(fake.calls().len(), 1);
 }

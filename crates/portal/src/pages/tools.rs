@@ -40,6 +40,7 @@ const fn kind_name(kind: ToolKind, lang: Lang) -> &'static str {
         ToolKind::EndCall => lang.t("End call", "Terminar la llamada"),
         ToolKind::Transfer => lang.t("Transfer call", "Transferir la llamada"),
         ToolKind::Dtmf => lang.t("Send keypad tones", "Enviar tonos"),
+        ToolKind::Mcp => lang.t("MCP server", "Servidor MCP"),
     }
 }
 
@@ -49,6 +50,7 @@ const fn kind_icon(kind: ToolKind) -> Icon {
         ToolKind::EndCall => Icon::CLOSE,
         ToolKind::Transfer => Icon::BATCHES,
         ToolKind::Dtmf => Icon::NUMBERS,
+        ToolKind::Mcp => Icon::INTEGRATIONS,
     }
 }
 
@@ -69,6 +71,10 @@ const fn kind_use(kind: ToolKind, lang: Lang) -> &'static str {
         ToolKind::Dtmf => lang.t(
             "Press keys in phone menus.",
             "Presiona teclas en menús telefónicos.",
+        ),
+        ToolKind::Mcp => lang.t(
+            "Call functions of a server that speaks the Model Context Protocol. Publishing an agent fixes what they take.",
+            "Llama funciones de un servidor que habla el Model Context Protocol. Al publicar un agente se fija qué reciben.",
         ),
     }
 }

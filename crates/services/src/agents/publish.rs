@@ -44,12 +44,17 @@ impl Agents {
             // A version that was published before keeps the tools and documents pinned then.
             let tools = match before.published_at {
                 None => {
+                    let tools = self
+                        .ctx
+                        .tools_to_pin(account, &config, &self.client)
+                        .await?;
+                    let tools = tools.map_err(refused)?.into_iter();
+                    let tools: Vec<_> = tools.map(|(tool, _)| tool).collect();
                     let check = self
                         .ctx
-                        .check_required_suite(&agent, wanted, &stored, &config);
+                        .check_required_suite(&agent, wanted, &stored, &tools);
                     check.await?;
-                    let tools = self.ctx.tools_of(account, &config).await?;
-                    tools.map_err(refused)?
+                    tools
                 }
                 Some(_) => Vec::new(),
             };

@@ -116,7 +116,7 @@ impl Agents {
             required_suite: body.required_suite,
         };
         if let Some(context) = &wanted.context_url {
-            TargetUrl::parse(&context.url, self.policy)
+            TargetUrl::parse(&context.url, self.client.policy())
                 .map_err(|error| FieldError::new("context_url.url", error))?;
         }
         let mut secret = None;

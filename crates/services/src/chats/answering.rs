@@ -237,7 +237,12 @@ async fn tools(
     let mut pinned = shared.store.pinned_tools(account, agent, version).await?;
     pinned.retain(|pinned| {
         let tool = Tool::from_stored(&pinned.definition);
-        tool.is_ok_and(|tool| matches!(tool.kind, ToolKind::Http | ToolKind::EndCall))
+        tool.is_ok_and(|tool| {
+            matches!(
+                tool.kind,
+                ToolKind::Http | ToolKind::EndCall | ToolKind::Mcp
+            )
+        })
     });
     let client = shared.tool_client.clone();
     let functions = Functions::new(shared.integrations.clone(), account, call.id);

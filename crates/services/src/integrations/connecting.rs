@@ -307,6 +307,8 @@ fn tool(name: String, key: String, function: ToolkitFunction) -> Result<Tool, St
             timeout_ms: TIMEOUT_MS,
         }),
         targets: None,
+        functions: Vec::new(),
+        described: Vec::new(),
         function: Some(key),
     })
 }

@@ -139,6 +139,10 @@ impl Tools for WithSearch {
             }
         })
     }
+
+    fn is_foreign(&self, name: &str) -> bool {
+        self.tools.is_foreign(name)
+    }
 }
 
 /// The documents of a conversation's agent: searched before each answer, or by the model through an additional tool.

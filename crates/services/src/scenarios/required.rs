@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use offhook_domain::{AccountId, AgentConfig, AgentId, TestStatus};
-use offhook_storage::{Agent, StoreError};
+use offhook_domain::{AccountId, AgentId, TestStatus};
+use offhook_storage::{Agent, StoreError, ToolToPin};
 
 use super::ScenarioView;
 use super::format::hex;
@@ -32,7 +32,7 @@ pub(super) async fn content(
     agent: &Agent,
     version: i32,
     stored: &str,
-    config: &AgentConfig,
+    tools: &[ToolToPin],
 ) -> Result<String> {
     let account = agent.account_id;
     let settings = ctx.store.settings_of_version(account, agent.id, version);
@@ -42,10 +42,8 @@ pub(super) async fn content(
         stored.to_owned(),
         settings.unwrap_or_default(),
     ];
-    for id in ctx.tools_of(account, config).await?? {
-        let tool = ctx.store.tool(account, id).await?;
-        parts.extend(tool.map(|tool| format!("{} {}", tool.revision, tool.definition)));
-    }
+    let tools = tools.iter();
+    parts.extend(tools.map(|tool| format!("{} {}", tool.revision, tool.definition)));
     Ok(hex(&parts.join("\0")))
 }
 
@@ -57,7 +55,7 @@ impl Context {
         agent: &Agent,
         version: i32,
         stored: &str,
-        config: &AgentConfig,
+        tools: &[ToolToPin],
     ) -> Result<()> {
         let required = required_suite(self, agent.account_id, agent.id).await?;
         let Some(suite) = required else {
@@ -67,7 +65,7 @@ impl Context {
         if rows.is_empty() {
             return Err(UseCaseError::Conflict(Refusal::SuiteEmpty(suite)));
         }
-        let content = content(self, agent, version, stored, config).await?;
+        let content = content(self, agent, version, stored, tools).await?;
         let tested = self.store.tested(agent.id, content).await?;
         let tested: HashMap<String, TestStatus> = tested.into_iter().collect();
         let mut unpassed = Vec::new();

@@ -125,7 +125,11 @@ impl Scenarios {
         let conversations: i64 = tested.iter().map(|one| one.scenario.runs).sum();
         let conversations = i32::try_from(conversations).unwrap_or(i32::MAX);
         self.trials.count(account, [0, 0, conversations]).await?;
-        let content = required::content(&shared.ctx, &agent, version, &stored, &config).await?;
+        let tools = shared
+            .ctx
+            .tools_to_pin(account, &config, &shared.tool_client);
+        let tools: Vec<_> = tools.await??.into_iter().map(|(tool, _)| tool).collect();
+        let content = required::content(&shared.ctx, &agent, version, &stored, &tools).await?;
         let analysis = shared.store.analysis_schema(id).await?;
         let parallel = usize::try_from(options.parallel)
             .unwrap_or(1)

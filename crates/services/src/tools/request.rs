@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 /// Bytes of a response that are read.
-const MAX_ANSWER_BYTES: usize = 16 * 1024;
+pub(super) const MAX_ANSWER_BYTES: usize = 16 * 1024;
 
 /// The user agent, unless the tool's own headers set one.
-const AGENT: &str = "Service-Tool/1.0";
+pub(super) const AGENT: &str = "Service-Tool/1.0";
 
 /// Sends the request, and describes the result to the model in words; an error if it was refused or got no answer.
 pub(super) async fn ask(
@@ -99,7 +99,7 @@ fn target(
 }
 
 /// The tool's own headers; each replaces one of the service's.
-fn own(headers: &[Header]) -> HeaderMap {
+pub(super) fn own(headers: &[Header]) -> HeaderMap {
     let mut own = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
         if let (Ok(name), Ok(mut value)) =

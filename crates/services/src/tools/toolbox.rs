@@ -10,7 +10,7 @@ use offhook_egress::GuardedClient;
 use offhook_engine::ports::{ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools};
 use offhook_storage::{PinnedTool, StoreError};
 
-use super::{headers_from, may_call, request, schema};
+use super::{headers_from, may_call, mcp, request, schema};
 use crate::Result;
 use crate::gate::Transfers;
 use crate::integrations::Functions;
@@ -30,6 +30,20 @@ pub(crate) struct Toolbox {
 struct Equipped {
     tool: Tool,
     headers: Vec<Header>,
+    server: Option<mcp::Server>,
+}
+
+impl Equipped {
+    /// Its place among the tool's functions, if the tool has a function of this name.
+    fn place(&self, name: &str) -> Option<usize> {
+        match self.tool.kind {
+            ToolKind::Mcp => {
+                let mut functions = self.tool.functions.iter();
+                functions.position(|function| self.tool.name_of(function) == name)
+            }
+            _ => (self.tool.name == name).then_some(0),
+        }
+    }
 }
 
 impl Toolbox {
@@ -48,10 +62,20 @@ impl Toolbox {
             for (_, value) in &mut headers {
                 *value = variables.fill(value);
             }
-            Ok::<_, StoreError>(Equipped { tool, headers })
+            let server = match tool.kind {
+                ToolKind::Mcp => mcp::Server::of(client.clone(), &tool, &headers),
+                _ => None,
+            };
+            Ok::<_, StoreError>(Equipped {
+                tool,
+                headers,
+                server,
+            })
         };
         let tools: Vec<Equipped> = pinned.into_iter().map(equip).collect::<Result<_, _>>()?;
-        let definitions = tools.iter().map(|equipped| definition(&equipped.tool));
+        let definitions = tools
+            .iter()
+            .flat_map(|equipped| definitions(&equipped.tool));
         Ok(Self {
             definitions: definitions.collect(),
             tools,
@@ -90,21 +114,22 @@ impl Toolbox {
     }
 
     async fn outcome(&self, call: &ToolCall) -> Result<ToolOutcome, String> {
-        let found = self
-            .tools
-            .iter()
-            .find(|equipped| equipped.tool.name == call.name);
-        let Equipped { tool, headers } = found.ok_or_else(|| self.unknown(&call.name))?;
-        let arguments = schema::fit(&tool.parameters, &call.arguments)?;
+        let mut tools = self.tools.iter();
+        let found = tools.find_map(|equipped| Some((equipped, equipped.place(&call.name)?)));
+        let (equipped, place) = found.ok_or_else(|| self.unknown(&call.name))?;
+        let Equipped { tool, headers, .. } = equipped;
+        let described = tool.described.get(place);
+        let parameters = described.map_or(&tool.parameters, |function| &function.parameters);
+        let arguments = schema::fit(parameters, &call.arguments)?;
         let text = |name: &str| arguments.get(name).and_then(|value| value.as_str());
         if let Some(mocks) = &self.mocks
             && tool.kind != ToolKind::EndCall
         {
-            match mocks.instead_of(&tool.name).await {
+            match mocks.instead_of(&call.name).await {
                 Some(Instead::Outcome(outcome)) => return Ok(outcome),
                 Some(Instead::Nothing) => {}
                 None if is_of_the_line(tool.kind) => {}
-                None => return Err(Mocks::unnamed(&tool.name)),
+                None => return Err(Mocks::unnamed(&call.name)),
             }
         }
         let broken = || "The tool is set up wrongly.".to_owned();
@@ -121,6 +146,10 @@ impl Toolbox {
                 request::ask(&self.client, http, headers, arguments)
                     .await
                     .into()
+            }
+            ToolKind::Mcp => {
+                let server = equipped.server.as_ref().ok_or_else(broken)?;
+                server.call(tool, place, arguments).await.into()
             }
             ToolKind::EndCall => ToolOutcome::Act(ToolAction::EndCall),
             ToolKind::Transfer => {
@@ -156,17 +185,35 @@ const fn is_of_the_line(kind: ToolKind) -> bool {
     matches!(kind, ToolKind::Transfer | ToolKind::Dtmf)
 }
 
+/// The functions that a model may call.
+pub(super) fn definitions(tool: &Tool) -> Vec<ToolDefinition> {
+    if tool.kind != ToolKind::Mcp {
+        return vec![definition(
+            tool,
+            &tool.name,
+            &tool.description,
+            &tool.parameters,
+        )];
+    }
+    let functions = tool.functions.iter().zip(&tool.described);
+    let functions = functions.map(|(function, described)| {
+        let name = tool.name_of(function);
+        definition(tool, &name, &described.description, &described.parameters)
+    });
+    functions.collect()
+}
+
 /// Models require the arguments to have a type.
-fn definition(tool: &Tool) -> ToolDefinition {
-    let mut parameters = tool.parameters.clone();
+fn definition(tool: &Tool, name: &str, description: &str, parameters: &Json) -> ToolDefinition {
+    let mut parameters = parameters.clone();
     if let Json::Object(members) = &mut parameters
         && !members.iter().any(|(name, _)| name == "type")
     {
         members.insert(0, ("type".to_owned(), Json::from("object")));
     }
     ToolDefinition {
-        name: tool.name.as_str().into(),
-        description: tool.description.as_str().into(),
+        name: name.into(),
+        description: description.into(),
         parameters: parameters.to_compact().into(),
         acts: tool.kind != ToolKind::EndCall,
     }
@@ -180,5 +227,10 @@ impl Tools for Toolbox {
 
     async fn call(&self, call: &ToolCall) -> ToolOutcome {
         self.outcome(call).await.unwrap_or_else(ToolOutcome::Failed)
+    }
+
+    fn is_foreign(&self, name: &str) -> bool {
+        let mut servers = self.tools.iter().filter(|tool| tool.server.is_some());
+        servers.any(|tool| tool.place(name).is_some())
     }
 }

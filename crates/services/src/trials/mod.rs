@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use offhook_boxed::boxed;
 use offhook_domain::config::Variables;
 use offhook_domain::json::Json;
-use offhook_domain::{AccountId, AgentConfig, AgentId, Channel, ConversationId, Metadata, ToolId};
+use offhook_domain::{AccountId, AgentConfig, AgentId, Channel, ConversationId, Metadata};
 use offhook_engine::ports::{Knowledge, NoTools, Passage, Tools};
 use offhook_engine::{Persona, Turn};
 use offhook_storage::{PinnedTool, mint};
@@ -196,19 +196,19 @@ impl Trials {
         mocks: Option<Arc<Mocks>>,
     ) -> Result<Arc<dyn Tools>> {
         let shared = &self.0;
-        let ids: Vec<ToolId> = shared.ctx.tools_of(account, config).await??;
-        if ids.is_empty() {
+        let tools = shared
+            .ctx
+            .tools_to_pin(account, config, &shared.tool_client);
+        let tools = tools.await??.into_iter();
+        let pinned: Vec<PinnedTool> = tools
+            .map(|(tool, headers)| PinnedTool {
+                id: tool.id,
+                definition: tool.definition,
+                headers,
+            })
+            .collect();
+        if pinned.is_empty() {
             return Ok(Arc::new(NoTools));
-        }
-        let mut pinned = Vec::with_capacity(ids.len());
-        for id in ids {
-            if let Some((row, headers)) = shared.store.tool_with_headers(account, id).await? {
-                pinned.push(PinnedTool {
-                    id,
-                    definition: row.definition,
-                    headers,
-                });
-            }
         }
         let prefixes = shared.calls.allowed_prefixes.clone();
         let toolbox = Toolbox::new(shared.tool_client.clone(), prefixes, pinned, variables)?;

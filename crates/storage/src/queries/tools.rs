@@ -23,19 +23,23 @@ pub(crate) async fn insert(conn: &mut Conn, tool: ToolRow, headers: Option<Vec<u
     }
 }
 
-/// Pins the account's tools `ids`, as they are now, for a version without pinned tools. `false` if one of them is gone.
+/// Pins these tools of the account for a version without pinned tools. `false` if one of them has changed or is gone.
 pub(crate) async fn pin(
     conn: &mut Conn,
     account: AccountId,
     agent: AgentId,
     version: i32,
-    ids: &[ToolId],
+    tools: &[ToolToPin],
 ) -> Result<bool> {
-    for (position, id) in (0..).zip(ids) {
-        let (tool, headers) = some_or!(find(conn, account, *id).await?, false);
+    for (position, tool) in (0..).zip(tools) {
+        let found = find(conn, account, tool.id).await?;
+        let (_, headers) = some_or!(
+            found.filter(|(now, _)| now.revision == tool.revision),
+            false
+        );
         insert! {
             conn, pins: agent_id = agent, version, position, tool_id = tool.id,
-            definition = tool.definition, headers
+            definition = &tool.definition, headers
         }?;
     }
     Ok(true)

@@ -96,7 +96,7 @@ pub struct Publication {
     pub statuses: (AgentStatus, AgentStatus),
     pub note: Option<String>,
     /// The tools to pin when the version is published for the first time, in the configuration's order.
-    pub tools: Vec<ToolId>,
+    pub tools: Vec<ToolToPin>,
     /// The knowledge to pin then: these documents, and those that are in these folders now.
     pub knowledge: (Vec<DocumentId>, Vec<FolderId>),
     pub at: Timestamp,

@@ -29,6 +29,16 @@ pub struct ToolChange {
     pub at: Timestamp,
 }
 
+/// A tool that a version is to pin.
+#[derive(Debug, Clone)]
+pub struct ToolToPin {
+    pub id: ToolId,
+    /// The tool's revision that the definition is of.
+    pub revision: i32,
+    /// Everything except the values of its headers, as JSON text.
+    pub definition: String,
+}
+
 /// A tool as a version pinned it.
 pub struct PinnedTool {
     /// The original tool, which may have been deleted.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use offhook_domain::{AccountId, AgentStatus, Timestamp, ToolId};
-use offhook_storage::{Publication, Store, StoreError, ToolChange, ToolRow, mint};
+use offhook_storage::{Publication, Store, StoreError, ToolChange, ToolRow, ToolToPin, mint};
 use offhook_testkit::contract;
 
 use crate::it::shop::{Shop, T0, after, paged, race};
@@ -30,7 +30,16 @@ fn change(revision: i32, name: &str, headers: Option<&str>) -> ToolChange {
     }
 }
 
-fn publication(version: i32, tools: Vec<ToolId>) -> Publication {
+/// A tool to pin with words of its server.
+fn pin(id: ToolId) -> ToolToPin {
+    ToolToPin {
+        id,
+        revision: 1,
+        definition: format!("{{\"id\": \"{id}\"}}"),
+    }
+}
+
+fn publication(version: i32, tools: Vec<ToolToPin>) -> Publication {
     Publication {
         version,
         statuses: (AgentStatus::Active, AgentStatus::Active),
@@ -110,23 +119,25 @@ contract! {
         assert_eq!(known, [(ids[0], "b".to_owned())]);
         assert!(store.known_tools(stranger.account, ids.clone()).await.unwrap().is_empty());
 
-        let publish = |tools: Vec<ToolId>| store.publish_agent(shop.account, shop.agent, publication(1, tools));
-        assert!(publish(vec![ids[0], mint(T0)]).await.unwrap().is_none(), "one is gone");
+        let publish = |tools: Vec<ToolToPin>| store.publish_agent(shop.account, shop.agent, publication(1, tools));
+        assert!(publish(vec![pin(ids[0]), pin(mint(T0))]).await.unwrap().is_none(), "one is gone");
+        let stale = ToolToPin { revision: 0, ..pin(ids[0]) };
+        assert!(publish(vec![stale]).await.unwrap().is_none(), "it has changed");
         assert!(store.pinned_tools(shop.account, shop.agent, 1).await.unwrap().is_empty());
-        publish(ids.clone()).await.unwrap().unwrap();
+        publish(ids.iter().copied().map(pin).collect()).await.unwrap().unwrap();
         let pinned = || async {
             let pinned = store.pinned_tools(shop.account, shop.agent, 1).await.unwrap();
             pinned.into_iter().map(|tool| (tool.id, tool.definition, tool.headers)).collect::<Vec<_>>()
         };
         let expected = [
-            (ids[0], "{\"name\": \"b\"}".to_owned(), Some("s3cret".to_owned())),
-            (ids[1], "{\"name\": \"a\"}".to_owned(), None),
+            (ids[0], pin(ids[0]).definition, Some("s3cret".to_owned())),
+            (ids[1], pin(ids[1]).definition, None),
         ];
         assert_eq!(pinned().await, expected);
         store.change_tool(shop.account, ids[0], change(1, "c", Some("other"))).await.unwrap().unwrap();
         assert!(store.delete_tool(shop.account, ids[1]).await.unwrap());
         assert_eq!(pinned().await, expected);
-        publish(ids.clone()).await.unwrap().unwrap();
+        publish(ids.iter().copied().map(pin).collect()).await.unwrap().unwrap();
         assert_eq!(pinned().await, expected, "a published version is immutable");
         let users = store.tool_users(shop.account).await.unwrap();
         let users: Vec<_> = users.into_iter().map(|(tool, agent)| (tool, agent.id)).collect();

@@ -46,6 +46,14 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             ("timeout_ms", timeout.clone()),
         ]
     };
+    let mcp = |headers: Value, functions: Value| {
+        [
+            ("url", text(2_048)),
+            ("headers", headers),
+            ("timeout_ms", timeout.clone()),
+            ("functions", array(functions)),
+        ]
+    };
     let target = [("name", text(64)), ("to", e164())];
     let values = map(string());
     let shown = [
@@ -59,11 +67,13 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             "transfer",
             nullable(object(&[("targets", array(object(&target)))])),
         ),
+        ("mcp", nullable(object(&mcp(values.clone(), string())))),
         ("created_at", instant()),
         ("updated_at", instant()),
     ];
-    let http = http(nullable(values));
-    let sent = |http: Value, transfer: Value| {
+    let http = http(nullable(values.clone()));
+    let mcp = mcp(nullable(values), text(128));
+    let sent = |http: Value, transfer: Value, mcp: Value| {
         [
             ("name", name.clone()),
             ("description", text(1_024)),
@@ -71,6 +81,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             ("parameters", nullable(any_object())),
             ("http", nullable(http)),
             ("transfer", nullable(transfer)),
+            ("mcp", nullable(mcp)),
         ]
     };
     let targets = request(
@@ -86,12 +97,16 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             "CreateTool",
             request(
                 &["name", "description", "kind"],
-                &sent(request(&["method", "url"], &http), targets.clone()),
+                &sent(
+                    request(&["method", "url"], &http),
+                    targets.clone(),
+                    request(&["url", "functions"], &mcp),
+                ),
             ),
         ),
         (
             "UpdateTool",
-            request(&[], &sent(request(&[], &http), targets)),
+            request(&[], &sent(request(&[], &http), targets, request(&[], &mcp))),
         ),
         ("ToolDeleted", object(&tool_deleted)),
         ("AgentVersion", VersionBody::shape()),

@@ -36,11 +36,14 @@ pub(super) fn fields_of(tool: &ToolView) -> Fields {
     }
     let schema = definition.get("parameters").map(pretty);
     fields.push("parameters", &schema.unwrap_or_default());
-    let http = definition.get("http").unwrap_or(&Json::Null);
+    let http = server(definition);
     for name in ["method", "url", "timeout_ms"] {
         let value = http.get(name).map(plain).unwrap_or_default();
         fields.push(&format!("http.{name}"), &value);
     }
+    let functions = http.get("functions").and_then(Json::as_array);
+    let functions = functions.unwrap_or_default().iter().map(plain);
+    fields.push("mcp.functions", &functions.collect::<Vec<_>>().join("\n"));
     for (place, name) in stored_headers(definition).iter().enumerate() {
         fields.push(&cell(HEADERS.0, place, "name"), name);
         fields.push(&cell(HEADERS.0, place, STORED), name);
@@ -59,7 +62,7 @@ pub(super) fn fields_of(tool: &ToolView) -> Fields {
 }
 
 /// The labels of a tool's fields.
-pub(super) const fn labels(t: Lang) -> [(&'static str, &'static str); 8] {
+pub(super) const fn labels(t: Lang) -> [(&'static str, &'static str); 12] {
     [
         ("name", t.t("Name", "Nombre")),
         ("description", t.t("Description", "Descripción")),
@@ -69,19 +72,34 @@ pub(super) const fn labels(t: Lang) -> [(&'static str, &'static str); 8] {
         ),
         ("http.method", t.t("Method", "Método")),
         ("http.url", "URL"),
-        (
-            "http.timeout_ms",
-            t.t("Timeout, in ms", "Tiempo límite, en ms"),
-        ),
+        ("http.timeout_ms", timeout_label(t)),
         ("http.headers", t.t("Headers", "Encabezados")),
+        ("mcp.url", "URL"),
+        ("mcp.timeout_ms", timeout_label(t)),
+        ("mcp.headers", t.t("Headers", "Encabezados")),
+        ("mcp.functions", t.t("Functions", "Funciones")),
         ("transfer.targets", t.t("Transfer to", "Transferir a")),
     ]
 }
 
+const fn timeout_label(t: Lang) -> &'static str {
+    t.t("Timeout, in ms", "Tiempo límite, en ms")
+}
+
+/// Where the requests of a tool go. The fields of both kinds have the names of `http`.
+fn server(definition: &Json) -> &Json {
+    let mut kinds = ["http", "mcp"]
+        .iter()
+        .filter_map(|kind| definition.get(kind));
+    kinds
+        .find(|server| **server != Json::Null)
+        .unwrap_or(&Json::Null)
+}
+
 /// The names of the headers that are stored.
 fn stored_headers(definition: &Json) -> Vec<String> {
-    let http = definition.get("http").and_then(|http| http.get("headers"));
-    let headers = http.and_then(Json::as_object).unwrap_or_default().iter();
+    let headers = server(definition).get("headers");
+    let headers = headers.and_then(Json::as_object).unwrap_or_default().iter();
     headers.map(|(name, _)| name.clone()).collect()
 }
 
@@ -108,7 +126,7 @@ pub(super) fn body_of(
         body.extend(parameters(fields, before)?.map(|schema| ("parameters", schema)));
     }
     match kind {
-        ToolKind::Http => body.push(("http", http(fields, before)?)),
+        ToolKind::Http | ToolKind::Mcp => body.push((kind.as_str(), http(kind, fields, before)?)),
         ToolKind::Transfer => {
             let targets = objects(fields, TARGETS.0, TARGETS.1);
             body.push(("transfer", Json::object([("targets", targets)])));
@@ -134,7 +152,7 @@ fn parameters(fields: &Fields, before: Option<&Json>) -> Result<Option<Json>, Fi
     })
 }
 
-fn http(fields: &Fields, before: Option<&Json>) -> Result<Json, FieldError> {
+fn http(kind: ToolKind, fields: &Fields, before: Option<&Json>) -> Result<Json, FieldError> {
     let stored = before.map(stored_headers).unwrap_or_default();
     let mut headers: Vec<(String, Json)> = Vec::new();
     for row in rows(fields, HEADERS.0, HEADERS.1) {
@@ -142,7 +160,7 @@ fn http(fields: &Fields, before: Option<&Json>) -> Result<Json, FieldError> {
         if fields.is_set(&cell(HEADERS.0, row.place, REMOVE)) {
             continue;
         }
-        let path = format!("{}.{name}", HEADERS.0);
+        let path = format!("{kind}.headers.{name}");
         if headers.iter().any(|(other, _)| other == name) {
             return Err(FieldError::new(path, Fault::Twice));
         }
@@ -162,8 +180,15 @@ fn http(fields: &Fields, before: Option<&Json>) -> Result<Json, FieldError> {
         "" => Json::Null,
         text => number(text),
     };
+    let own = match kind {
+        ToolKind::Mcp => {
+            let names = fields.text("mcp.functions").split_whitespace();
+            ("functions", names.map(Json::from).collect())
+        }
+        _ => ("method", Json::from(fields.text("http.method"))),
+    };
     Ok(Json::object([
-        ("method", Json::from(fields.text("http.method"))),
+        own,
         ("url", Json::from(fields.text("http.url"))),
         ("headers", Json::Object(headers)),
         ("timeout_ms", timeout),
@@ -190,10 +215,15 @@ pub(super) fn draw(
             (Input::text("name", t.t("Name", "Nombre")).value(fields.raw("name")).required().hint(t.t(
                 "The name the model uses: a lowercase letter, then lowercase letters, digits or _. Up to 64 characters.",
                 "El nombre que usa el modelo: una minúscula, luego minúsculas, dígitos o _. Hasta 64 caracteres.")))
-            (Input::text("description", t.t("Description", "Descripción")).rows(3).value(fields.raw("description")).required().hint(t.t(
-                "Tells the model when to use the tool. Up to 1,024 characters.",
-                "Le dice al modelo cuándo usar la herramienta. Hasta 1,024 caracteres.")))
-            @if kind == ToolKind::Http { (request(visitor, fields)) }
+            (Input::text("description", t.t("Description", "Descripción")).rows(3).value(fields.raw("description")).required().hint(match kind {
+                ToolKind::Mcp => t.t(
+                    "What the server is for. The model reads it for functions that the server does not describe. Up to 1,024 characters.",
+                    "Para qué es el servidor. El modelo la lee en las funciones que el servidor no describe. Hasta 1,024 caracteres."),
+                _ => t.t(
+                    "Tells the model when to use the tool. Up to 1,024 characters.",
+                    "Le dice al modelo cuándo usar la herramienta. Hasta 1,024 caracteres."),
+            }))
+            @if matches!(kind, ToolKind::Http | ToolKind::Mcp) { (request(visitor, kind, fields)) }
             @if kind == ToolKind::Transfer { (targets(visitor, fields)) }
             @if matches!(kind, ToolKind::Http | ToolKind::EndCall) {
                 (Input::text("parameters", t.t("Arguments (JSON Schema)", "Argumentos (JSON Schema)")).json(10).value(fields.raw("parameters")).hint(t.t(
@@ -205,18 +235,23 @@ pub(super) fn draw(
     }
 }
 
-fn request(visitor: &Visitor, fields: &Fields) -> Markup {
+fn request(visitor: &Visitor, kind: ToolKind, fields: &Fields) -> Markup {
     let t = visitor.lang();
     let methods = HttpMethod::ALL.iter().map(|method| method.as_str());
     let methods = methods.map(|method| (method, method));
     let all = rows_and_more(fields, HEADERS.0, HEADERS.1, fields.text("add"));
     html! {
-        (Select::new("http.method", t.t("Method", "Método")).options(methods).chosen(fields.text("http.method")).hint(t.t(
+        @if kind == ToolKind::Http { (Select::new("http.method", t.t("Method", "Método")).options(methods).chosen(fields.text("http.method")).hint(t.t(
             "GET and DELETE send the arguments in the query string, the others in a JSON body.",
-            "GET y DELETE envían los argumentos en la consulta; los demás, en un cuerpo JSON.")))
+            "GET y DELETE envían los argumentos en la consulta; los demás, en un cuerpo JSON."))) }
         (Input::text("http.url", "URL").value(fields.raw("http.url")).hint(t.t(
             "https:// and a public host name. Variables are not allowed.", "https:// y un nombre de host público. No se permiten variables.")))
-        (Input::text("http.timeout_ms", t.t("Timeout, in ms", "Tiempo límite, en ms")).value(fields.raw("http.timeout_ms")).hint(t.t(
+        @if kind == ToolKind::Mcp {
+            (Input::text("mcp.functions", t.t("Functions", "Funciones")).rows(4).value(fields.raw("mcp.functions")).required().hint(t.t(
+                "1 to 16 names of functions of the server, one per line. The model sees them as tool__function.",
+                "De 1 a 16 nombres de funciones del servidor, uno por línea. El modelo las ve como herramienta__función.")))
+        }
+        (Input::text("http.timeout_ms", timeout_label(t)).value(fields.raw("http.timeout_ms")).hint(t.t(
             "100 to 10,000. Default 5,000.", "De 100 a 10,000. Predeterminado: 5,000.")))
         fieldset.rows {
             legend { (t.t("Headers", "Encabezados")) }

@@ -56,6 +56,23 @@ both! {
         browser.agrees().await;
         browser.sees(("Tool deleted.", "Herramienta eliminada.")).await;
         browser.sees(("No tools yet", "Aún no hay herramientas")).await;
+
+        browser.open("/portal/tools/new").await;
+        browser.click(("MCP server", "Servidor MCP")).await;
+        browser.fill(("Name", "Nombre"), "tienda").await;
+        browser.fill(("Description", "Descripción"), "La tienda.").await;
+        browser.fill("URL", "https://shop.example/mcp").await;
+        browser.fill(("Functions", "Funciones"), "find.order\nfind_order").await;
+        browser.axe().await;
+        browser.screenshot("mcp").await;
+        browser.click(("Save", "Guardar")).await;
+        browser.counts(".refusal", 1).await;
+        browser.was_refused(422).await;
+        browser.fill(("Functions", "Funciones"), "find.order\nrefund").await;
+        browser.click(("Save", "Guardar")).await;
+        browser.sees(("Tool created.", "Herramienta creada.")).await;
+        let tools = stage.account.read("/v1/agents/tools").await;
+        assert_eq!(tools["data"][0]["mcp"]["functions"], json!(["find.order", "refund"]), "{tools}");
         browser.no_violations().await;
     }
 
