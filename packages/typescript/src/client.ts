@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { ApiConnectionError, ApiError } from "./errors.js";
+import type { operations as Described } from "./generated/interface.js";
 import { operations, version } from "./generated/operations.js";
 import type { Answer, Input, IsKeyed, Name } from "./types.js";
 
@@ -36,7 +37,8 @@ type Arguments<N extends Name> =
   {} extends Input<N>
     ? [input?: Input<N>, options?: OptionsOf<N>]
     : [input: Input<N>, options?: OptionsOf<N>];
-type Operations = { [N in Name]: (...given: Arguments<N>) => Promise<Answer<N>> };
+// Over `keyof operations` itself, so that editors show what the reference says of each.
+type Operations = { [N in keyof Described]: (...given: Arguments<N>) => Promise<Answer<N>> };
 type Operation = { method: string; path: string; json: boolean; keyed: boolean };
 type List = (query: any, options?: any) => Promise<{ data: unknown[]; next_cursor: string | null }>;
 type Item<L extends List> = Awaited<ReturnType<L>>["data"][number];
