@@ -71,7 +71,7 @@ fuzz:
 fuzz-parsers *ARGUMENTS:
     scripts/fuzz-parsers "$@"
 
-# Builds the TypeScript and the Python package and uses them on a running server (needs Node.js and npm).
+# Builds the TypeScript and the Python package, and uses them and the skill on a running server (needs Node.js and npm).
 clients:
     scripts/clients
 
