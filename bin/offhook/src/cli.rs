@@ -187,6 +187,7 @@ const EXAMPLES: &[&str] = &[
     "offhook conversations list --status failed",
     "offhook conversations show call_ID",
     "offhook conversations tail call_ID",
+    "offhook conversations scenario call_ID",
     "offhook logs tail",
     "offhook test scenarios --agent ID --version draft --junit",
     "offhook openapi",

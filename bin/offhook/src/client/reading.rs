@@ -34,6 +34,8 @@ pub(crate) enum ConversationsCommand {
     Show(OneArgs),
     /// Print a conversation as it happens, until it ends.
     Tail(OneArgs),
+    /// Print a conversation as a scenario for `offhook test`, in YAML.
+    Scenario(OneArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -123,6 +125,15 @@ impl ConversationsCommand {
                 let api = one.remote.api()?;
                 let id = conversation_id(&one.id);
                 follow_conversation(&api, id, one.json).await
+            }
+            Self::Scenario(one) => {
+                let target = format!("/v1/conversations/{}/scenario", conversation_id(&one.id));
+                let mut found = one.remote.api()?.get(&target).await?;
+                if let Some(members) = found.as_object_mut() {
+                    members.retain(|_, value| !value.is_null());
+                }
+                let yaml = serde_saphyr::to_string(&found)?;
+                output::print(one.json, &found, yaml.trim_end())
             }
         }
     }

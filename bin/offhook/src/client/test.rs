@@ -30,6 +30,9 @@ pub(crate) struct TestArgs {
     /// How many conversations of each scenario [default: what each says].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=20))]
     runs: Option<i64>,
+    /// Hold the conversations by sound, with the agent's ear and voice.
+    #[arg(long)]
+    sound: bool,
     /// How many conversations at once.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(i64).range(1..=200))]
     parallel: i64,
@@ -61,7 +64,8 @@ impl TestArgs {
         let agent = self.agent.or(named).context(
             "no agent: give --agent, or write `agent_id` in the files; `offhook agents list` shows ids",
         )?;
-        let mut options = json!({"scenarios": scenarios, "parallel": self.parallel});
+        let mut options =
+            json!({"scenarios": scenarios, "parallel": self.parallel, "sound": self.sound});
         match self.version.as_str() {
             "draft" => {}
             number => {

@@ -13,6 +13,7 @@ use super::{events, examples, fields, overview};
 /// The list.
 pub(super) fn list(document: &Value) -> String {
     let mut text = beginning(document);
+    text.push_str(include_str!("command_line.md"));
     for group in groups(document) {
         let _ = writeln!(text, "\n## {}\n", heading(group.tag));
         for operation in &group.operations {

@@ -4,7 +4,7 @@ use offhook_domain::{AccountId, CredentialProvider, TransactionType};
 use serde_json::{Value, json};
 
 use crate::it::app::{CUSTOMER, TestApp, text};
-use crate::it::client::{Answer, must};
+use crate::it::client::{Answer, eventually, must};
 
 /// The ids of an account's resources.
 #[derive(Debug, Clone)]
@@ -91,7 +91,14 @@ impl Furnished {
             "agent_id": agent, "name": "Greets", "turns": ["Hello."], "checks": [{"kind": "honest"}],
         });
         let scenario = made("/v1/scenarios", scenario).await;
-        let run = made(&format!("/v1/agents/{agent}/test-runs"), json!({})).await;
+        let runs = format!("/v1/agents/{agent}/test-runs");
+        let run = made(&runs, json!({})).await;
+        // What it writes is not a request's.
+        eventually(async || {
+            let run = list(&format!("{runs}/{run}")).await;
+            (run["status"] != "running").then_some(())
+        })
+        .await;
         let call = json!({"agent_id": legacy["id"], "to": CUSTOMER});
         let call = made("/v1/calls", call).await;
         let conversation = call.trim_start_matches("call_").to_owned();

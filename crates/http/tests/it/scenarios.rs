@@ -543,3 +543,120 @@ async fn test_conversations_are_counted_by_the_day_and_two_runs_are_held_at_once
     .await
     .assert_error(429, "rate_limit_exceeded");
 }
+
+/// An agent whose ear hears these lines, one after the other, whatever is said.
+async fn spoken(app: &TestApp, prompt: &str, hears: &[&str]) -> String {
+    let config = json!({
+        "system_prompt": prompt, "first_message": "Hello.",
+        "llm": {"provider": "scripted", "model": "scripted"},
+        "stt": {"provider": "scripted", "settings": {"lines": hears}},
+        "voice": {"provider": "scripted", "voice_id": "scripted"},
+    });
+    app.agent_with("en", config).await
+}
+
+fn said(conversation: &Value) -> Vec<(&str, &str, bool)> {
+    let lines = conversation["played"]["transcript"].as_array();
+    let lines = lines.map_or(&[][..], Vec::as_slice).iter();
+    lines
+        .map(|line| {
+            (
+                line["role"].as_str().unwrap_or_default(),
+                line["text"].as_str().unwrap_or_default(),
+                line["interrupted"] == true,
+            )
+        })
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn by_sound_the_agents_voice_speaks_the_lines_and_one_may_interrupt() {
+    let app = TestApp::start().await;
+    let long = "One two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen.";
+    let prompt = format!("You count.\nsay: {long}\nsay: Goodbye.");
+    let agent = spoken(&app, &prompt, &["Count.", "Enough."]).await;
+    let bench = Bench { app, agent };
+    let scenario = json!({
+        "name": "Is interrupted",
+        "turns": ["Count.", {"say": "Enough.", "interrupts_after_ms": 700}],
+        "noise_db": -60,
+        "checks": [{"kind": "ended", "by": "caller"}, {"kind": "said", "text": "Goodbye."}],
+        "budget_s": 30,
+    });
+    let run = bench
+        .run(json!({"scenarios": [scenario], "sound": true}))
+        .await;
+    let conversation = &data_of(&run)[0]["conversations"][0];
+    assert_eq!(run["status"], "passed", "{run}");
+    let said = said(conversation);
+    assert_eq!(said[0], ("agent", "Hello.", false), "{said:?}");
+    assert_eq!(said[1], ("user", "Count.", false), "{said:?}");
+    let (role, cut, interrupted) = said[2];
+    assert!(
+        role == "agent" && interrupted && cut.len() < long.len(),
+        "{said:?}"
+    );
+    assert_eq!(said[3], ("user", "Enough.", false), "{said:?}");
+    assert_eq!(said[4], ("agent", "Goodbye.", false), "{said:?}");
+    assert!(conversation["played"]["answers"][0]["ms"].is_u64());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recorded_caller_is_played_again_with_the_same_pauses() {
+    let app = TestApp::start().await;
+    let agent = spoken(&app, "You listen.\nsay: I see.", &["First.", "Second."]).await;
+    app.dial();
+    let handle = text(&app.call(&agent, CUSTOMER).await["id"]);
+    let id = text(&app.ended(&handle).await["conversation_id"]);
+    let bench = Bench { app, agent };
+    let scenario = json!({
+        "name": "Again", "recording": id, "checks": [{"kind": "said", "text": "I see."}], "budget_s": 30,
+    });
+    let missing = bench.run(json!({"scenarios": [scenario]})).await;
+    assert_eq!(missing["status"], "error", "{missing}");
+
+    // The caller is silent for 2.5 s, says a word, and another after 3 s.
+    let mut at = 0_f64;
+    let mut frame = |is_loud: bool| {
+        std::array::from_fn(|_| {
+            at += 1.0 / 8_000.0;
+            let word = (at * 200.0 * std::f64::consts::TAU).sin() * (at * 12.0).sin().abs();
+            if is_loud { (word * 12_000.0) as i16 } else { 0 }
+        })
+    };
+    let mut wav = client::must(offhook_media::wav::Recording::new(std::io::Cursor::new(
+        Vec::new(),
+    )));
+    for (loud, frames) in [
+        (false, 125),
+        (true, 30),
+        (false, 150),
+        (true, 30),
+        (false, 50),
+    ] {
+        for _ in 0..frames {
+            client::must(wav.add(&frame(loud), &[0; 160]));
+        }
+    }
+    let bytes = client::must(wav.finish()).into_inner();
+    let folder = bench.app.recordings();
+    client::must(std::fs::create_dir_all(&folder));
+    client::must(std::fs::write(folder.join(format!("{id}.wav")), bytes));
+    let run = bench.run(json!({"scenarios": [scenario]})).await;
+    assert_eq!(run["status"], "passed", "{run}");
+    let conversation = &data_of(&run)[0]["conversations"][0];
+    let now: Vec<_> = said(conversation)
+        .into_iter()
+        .map(|(_, text, _)| text)
+        .collect();
+    assert_eq!(
+        now,
+        ["Hello.", "First.", "I see.", "Second.", "I see."],
+        "{run}"
+    );
+    let before = conversation["played"]["before"].as_array();
+    assert!(
+        before.is_some_and(|lines| lines.len() > 1 && lines[0]["text"] == "Hello."),
+        "{run}"
+    );
+}
