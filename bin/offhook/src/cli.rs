@@ -114,7 +114,7 @@ enum Command {
     Webhooks(webhooks::WebhooksCommand),
     /// Place a call over the API.
     Call(CallArgs),
-    /// Read agents over the API.
+    /// Read agents over the API, and keep them as files.
     #[command(subcommand)]
     Agents(AgentsCommand),
     /// Read and follow conversations over the API.
@@ -184,6 +184,10 @@ const EXAMPLES: &[&str] = &[
     "offhook call --agent ID --to +14155550123 --metadata name=Ann --follow",
     "offhook agents list",
     "offhook agents show ID",
+    "offhook agents pull agents",
+    "offhook agents diff agents",
+    "offhook agents plan agents",
+    "offhook agents apply agents --publish",
     "offhook conversations list --status failed",
     "offhook conversations show call_ID",
     "offhook conversations tail call_ID",

@@ -17,19 +17,19 @@ const CUSTOMER: &str = "+5215512345678";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The commands of a customer, whose key is in the environment.
-struct Customer {
-    url: String,
-    account: Account,
+pub(crate) struct Customer {
+    pub(crate) url: String,
+    pub(crate) account: Account,
 }
 
 impl Customer {
-    async fn of(server: &Server) -> Self {
+    pub(crate) async fn of(server: &Server) -> Self {
         let account = server.account("scale").await;
         let url = format!("http://{}", server.address());
         Self { url, account }
     }
 
-    fn command(&self, line: &str) -> Command {
+    pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::from(offhook_tests::command());
         command
             .args(line.split(' '))

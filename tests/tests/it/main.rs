@@ -4,6 +4,7 @@
 #![cfg(test)]
 
 mod administration;
+mod agents_as_files;
 mod auth;
 mod backups;
 mod billing;

@@ -7,8 +7,8 @@ use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use offhook_providers::Events;
-use reqwest::RequestBuilder;
 use reqwest::header::{ACCEPT, RETRY_AFTER};
+use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
 /// How long one request may take.
@@ -115,6 +115,35 @@ impl Api {
     ) -> anyhow::Result<Value> {
         let request = self.http.put(format!("{}{path}", self.base));
         self.exchange(request.json(&body)).await.context(doing)
+    }
+
+    /// A request that waits for its turn where the rate limit refuses it.
+    pub(super) async fn patiently(
+        &self,
+        method: &Method,
+        path: &str,
+        body: &Value,
+    ) -> anyhow::Result<Value> {
+        loop {
+            let request = self
+                .http
+                .request(method.clone(), format!("{}{path}", self.base));
+            let request = match body {
+                Value::Null => request,
+                body => request.json(body),
+            };
+            match self.exchange(request).await {
+                Err(Refused::Answered {
+                    status: 429,
+                    retry_after: Some(seconds),
+                    ..
+                }) if seconds <= SOON => {
+                    eprintln!("the rate limit is reached; going on in {seconds} s");
+                    tokio::time::sleep(Duration::from_secs(seconds)).await;
+                }
+                answer => return Ok(answer?),
+            }
+        }
     }
 
     /// Places a call under an Idempotency-Key.

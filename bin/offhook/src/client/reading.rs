@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
+use super::files::{ApplyArgs, FolderArgs, PullArgs};
 use super::{Api, Remote, conversation_id};
 use crate::output;
 
@@ -12,6 +13,14 @@ pub(crate) enum AgentsCommand {
     List(PageArgs),
     /// Show an agent with its configuration.
     Show(OneArgs),
+    /// Write the account's agents and tools into a folder of files.
+    Pull(PullArgs),
+    /// Compare a folder with the service, file by file; exit code 3 if they differ.
+    Diff(FolderArgs),
+    /// Print what `apply` would change, and what changed at the service meanwhile; exit code 3 if there is anything to apply.
+    Plan(FolderArgs),
+    /// Save what the folder changes, as new versions.
+    Apply(ApplyArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -88,6 +97,10 @@ impl AgentsCommand {
                     .await?;
                 output::print(one.json, &agent, &format!("{agent:#}"))
             }
+            Self::Pull(pull) => pull.run().await,
+            Self::Diff(folder) => folder.diff().await,
+            Self::Plan(folder) => folder.plan().await,
+            Self::Apply(apply) => apply.run().await,
         }
     }
 }

@@ -1,0 +1,400 @@
+//! What would change at the service, member by member.
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use similar::TextDiff;
+use url::Url;
+
+use super::folder::{self, Folder, KNOWLEDGE, Kind};
+use super::remote::{Item, Service, own_config, word};
+
+/// Members of which the file has the whole: what it leaves out is removed. Elsewhere it stays as it is.
+const WHOLE: &str = "analysis_schema parameters http.headers config.dynamic_variables config.stt.settings config.voice.settings config.voice.fallback_voices";
+
+pub(super) struct Change {
+    pub(super) field: Vec<String>,
+    old: Value,
+    new: Value,
+}
+
+/// A file, and how it differs from what the service has.
+#[derive(Default)]
+pub(super) struct Step {
+    pub(super) path: String,
+    /// What it is at the service; `None`: it is to be created.
+    pub(super) remote: Option<Item>,
+    pub(super) value: Value,
+    pub(super) changes: Vec<Change>,
+    /// What changed at the service since the file was last the same.
+    pub(super) meanwhile: Option<String>,
+    /// A variable of the environment without which it cannot be applied.
+    pub(super) unset: Option<String>,
+}
+
+#[derive(Default)]
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
+    /// What is not to be applied, and yet to be known.
+    pub(super) notes: Vec<String>,
+    /// Files that are as the service has it.
+    pub(super) same: Vec<(String, Item)>,
+}
+
+impl Plan {
+    pub(super) async fn of(
+        folder: &Folder,
+        service: &mut Service,
+        overwrite: bool,
+    ) -> Result<Self> {
+        ensure!(
+            !folder.files.is_empty(),
+            "no agent.md, tool or document is there: `offhook agents pull` writes them"
+        );
+        let mut plan = Self::default();
+        let mut paths: Vec<&String> = folder.files.keys().collect();
+        paths.sort_by_key(|path| Kind::of(path));
+        // An edited document has another id, and with that the agents that name it change.
+        let is_document = |path: &&&String| Kind::of(path) == Kind::Document;
+        let mut documents = paths.iter().filter(is_document);
+        let is_sure = !documents.any(|path| folder.is_edited(path));
+        for path in paths {
+            let step = match Kind::of(path) {
+                Kind::Document => document(folder, service, path)?,
+                Kind::Tool => tool(folder, service, path)?,
+                Kind::Agent => agent(folder, service, path, is_sure).await?,
+            };
+            match step {
+                Step {
+                    meanwhile: Some(words),
+                    ..
+                } if !overwrite && !folder.is_edited(path) => {
+                    let words = format!("{path}: {words}; `offhook agents pull` takes it over");
+                    plan.notes.push(words);
+                }
+                Step {
+                    changes, remote, ..
+                } if changes.is_empty() => {
+                    plan.same.extend(remote.map(|item| (path.clone(), item)));
+                }
+                step => plan.steps.push(step),
+            }
+        }
+        for path in folder
+            .lock
+            .keys()
+            .filter(|path| !folder.files.contains_key(*path))
+        {
+            plan.notes.push(format!("{path}: is gone here and stays at the service, where the API or the portal removes it"));
+        }
+        Ok(plan)
+    }
+
+    pub(super) fn words(&self) -> String {
+        let (mut lines, mut new) = (Vec::new(), 0);
+        for step in &self.steps {
+            let what = match (&step.remote, Kind::of(&step.path)) {
+                (None, _) => "+ new:",
+                (_, Kind::Document) => "+ new, in place of the document before:",
+                _ => "~ changes:",
+            };
+            new += usize::from(what.starts_with('+'));
+            lines.push(format!("{what} {}", step.path));
+            lines.extend(step.changes.iter().map(Change::words));
+            lines.extend(step.meanwhile.iter().map(|words| format!("  ! {words}")));
+            lines.extend(
+                step.unset
+                    .iter()
+                    .map(|name| format!("  ! set {name} in the environment to apply this")),
+            );
+        }
+        lines.extend(self.notes.iter().map(|note| format!("! {note}")));
+        lines.push(match self.steps.len() {
+            0 => "no changes".to_owned(),
+            all => format!("{new} to create, {} to change", all - new),
+        });
+        printable(&lines.join("\n"))
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let change =
+            |one: &Change| json!({ "field": one.field.join("."), "old": one.old, "new": one.new });
+        let steps = self.steps.iter().map(|step| {
+            let changes: Value = step.changes.iter().map(change).collect();
+            let id = step.remote.as_ref().map(|item| &item.id);
+            json!({ "file": step.path, "id": id, "changes": changes, "meanwhile": step.meanwhile })
+        });
+        json!({ "steps": steps.collect::<Value>(), "notes": self.notes })
+    }
+}
+
+/// A text without what would move a terminal's cursor.
+pub(super) fn printable(text: &str) -> String {
+    let is_odd = |c: char| c.is_control() && !"\n\t".contains(c);
+    text.replace(is_odd, "\u{fffd}")
+}
+
+impl Change {
+    fn words(&self) -> String {
+        let field = self.field.join(".");
+        let [old, new] = [&self.old, &self.new].map(|text| match text.as_str() {
+            None | Some("") => String::new(),
+            Some(text) => format!("{text}\n"),
+        });
+        if old.lines().count().max(new.lines().count()) < 2 {
+            return format!("  {field}: {} → {}", self.old, self.new);
+        }
+        let diff = TextDiff::from_lines(&old, &new);
+        let diff = diff.unified_diff().context_radius(2).to_string();
+        format!(
+            "  {field}:\n    {}",
+            diff.trim_end().replace('\n', "\n    ")
+        )
+    }
+}
+
+impl Step {
+    /// Compares a file with what the service has, which is `old` if it has none.
+    fn of(folder: &Folder, path: &str, remote: Option<Item>, old: Value) -> Result<Self> {
+        let value = folder::parse(path, &folder.files[path])?;
+        let mut changes = Vec::new();
+        let old = remote.as_ref().map_or(&old, |item| &item.value);
+        compare(&value, old, &mut Vec::new(), &mut changes);
+        let mut step = Self::default();
+        (step.path, step.value, step.changes) = (path.to_owned(), value, changes);
+        step.remote = remote;
+        Ok(step)
+    }
+
+    /// The file's stable form, as the service has it and as it would have it.
+    pub(super) fn texts(&self) -> Result<[String; 2]> {
+        let item = self.remote.as_ref();
+        let Some(item) = item.filter(|_| Kind::of(&self.path) != Kind::Document) else {
+            return Ok([String::new(), folder::render(&self.path, &self.value)?]);
+        };
+        let mut new = item.value.clone();
+        merge(&mut new, &patch(&self.changes, |_| true));
+        Ok([
+            folder::render(&self.path, &item.value)?,
+            folder::render(&self.path, &new)?,
+        ])
+    }
+}
+
+fn document(folder: &Folder, service: &Service, path: &str) -> Result<Step> {
+    let id = folder.locked(path, "id");
+    let remote = service.document(id);
+    ensure!(id.is_empty() || remote.is_some(), gone(path));
+    let name = remote
+        .as_ref()
+        .map_or(&path[KNOWLEDGE.len()..], |item| item.name.as_str());
+    let name = json!(name);
+    let mut step = Step::of(folder, path, remote, json!({}))?;
+    // Its content at the service is what was sent there, as nothing changes that.
+    step.changes.retain(|_| folder.is_edited(path));
+    for change in &mut step.changes {
+        change.new = format!("{} bytes", folder.files[path].len()).into();
+    }
+    step.value["name"] = name;
+    Ok(step)
+}
+
+fn tool(folder: &Folder, service: &Service, path: &str) -> Result<Step> {
+    let id = folder.locked(path, "id");
+    // A tool's name is unique in the account.
+    let remote = service
+        .tools()
+        .find(|item| item.id == id || id.is_empty() && item.name == super::tool_name(path));
+    ensure!(id.is_empty() || remote.is_some(), gone(path));
+    let mut step = Step::of(folder, path, remote, json!({ "http": {} }))?;
+    let nothing = Value::Null;
+    let old = step.remote.as_ref().map_or(&nothing, |item| &item.value);
+    step.meanwhile = match (&step.remote, folder.locked(path, "at")) {
+        (Some(_), "") => {
+            Some("the account has a tool of this name, which was not pulled".to_owned())
+        }
+        (Some(item), at) if item.at != at => Some(format!("it was changed at {}", item.at)),
+        _ => None,
+    };
+    let of_header = |change: &Change| change.field.get(1).is_some_and(|name| name == "headers");
+    step.changes
+        .retain(|change| !of_header(change) || change.new.is_null());
+    // The service sends a stored value to no other server.
+    let origin = |tool: &Value| Some(Url::parse(tool["http"]["url"].as_str()?).ok()?.origin());
+    let moves = origin(&step.value) != origin(old);
+    let headers = step.value["http"]["headers"].as_object();
+    for (header, given) in headers.into_iter().flatten() {
+        let stored = &old["http"]["headers"][header];
+        let is_stored = !moves && !stored.is_null();
+        let field = format!("{path}: `http.headers.{header}`");
+        let given = given.as_str().unwrap_or_default();
+        if given == "***" {
+            ensure!(
+                is_stored,
+                "{field} is `***`, of which the service has no value for this URL: write `${{NAME}}`"
+            );
+            continue;
+        }
+        ensure!(
+            given.contains("${"),
+            "{field} must name a variable of the environment, as `${{NAME}}`: a file has no secret"
+        );
+        let unset = filled(given).err();
+        if unset.is_none() || !is_stored {
+            let field = ["http", "headers", header].map(str::to_owned).to_vec();
+            step.changes.push(Change {
+                field,
+                old: stored.clone(),
+                new: given.into(),
+            });
+            step.unset = step.unset.or(unset);
+        }
+    }
+    Ok(step)
+}
+
+async fn agent(folder: &Folder, service: &mut Service, path: &str, is_sure: bool) -> Result<Step> {
+    let id = folder.locked(path, "id");
+    let mut remote = None;
+    let mut listed = service.agents.iter();
+    if let Some(listed) = listed.find(|agent| agent["id"] == id) {
+        // To read an agent takes three requests, of which small plans have ten a minute.
+        let at = folder.locked(path, "at").to_owned();
+        if is_sure && !folder.is_edited(path) && is_at(listed, &at) {
+            let remote = Some(Item::new(id.to_owned(), String::new(), at, Value::Null));
+            let path = path.to_owned();
+            return Ok(Step {
+                path,
+                remote,
+                ..Step::default()
+            });
+        }
+        remote = Some(service.agent(id, folder).await?);
+    }
+    ensure!(id.is_empty() || remote.is_some(), gone(path));
+    let blank = json!({
+        "name": null,
+        "language": null,
+        "config": own_config(&Value::Null, &|_, id| id.to_owned())?,
+        "settings": offhook_services::AgentSettings::default(),
+        "analysis_schema": null,
+    });
+    let old = remote.as_ref().map_or(&blank, |item| &item.value).clone();
+    let mut step = Step::of(folder, path, remote, blank)?;
+    let text = &folder.files[path];
+    check_fields(path, text, &step.value, &old, &mut Vec::new())?;
+    let names = service.to_ids(&mut step.value["config"].clone(), folder);
+    names.with_context(|| path.to_owned())?;
+    let at = folder.locked(path, "at");
+    match &step.remote {
+        Some(item) if item.at != at => {
+            step.meanwhile = Some(service.meanwhile(&item.id, at).await?)
+        }
+        Some(_) => {}
+        None => {
+            let name = &step.value["name"];
+            let is_taken = service.agents.iter().any(|agent| agent["name"] == *name);
+            ensure!(
+                !is_taken,
+                "{path}: the account has an agent named {name}: pull it, or give this one another name"
+            );
+        }
+    }
+    Ok(step)
+}
+
+/// Whether the version, language and name of an agent are those of a mark.
+fn is_at(listed: &Value, at: &str) -> bool {
+    let [language, name] = ["language", "name"].map(|name| word(listed, name));
+    let is_version = at.starts_with(&format!("{} ", listed["current_version"]));
+    is_version && at.ends_with(&format!(" {language} {name}"))
+}
+
+fn gone(path: &str) -> String {
+    format!(
+        "{path}: what it was is not in this account any more, or archived: remove the file, or its entry in offhook.lock to create it anew"
+    )
+}
+
+/// A header's value with the environment's in place of `${NAME}`; the error is a name that has none.
+pub(super) fn filled(given: &str) -> Result<String, String> {
+    let mut parts = given.split("${");
+    let mut value = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once('}').unwrap_or((part, ""));
+        value += &std::env::var(name).map_err(|_| name.to_owned())?;
+        value += rest;
+    }
+    Ok(value)
+}
+
+fn is_whole(field: &[String]) -> bool {
+    let field = field.join(".") + ".";
+    let mut all = WHOLE.split(' ');
+    all.any(|whole| field.starts_with(&format!("{whole}.")))
+}
+
+/// That no member of an agent is misspelled, as far as the service's has any.
+fn check_fields(
+    path: &str,
+    text: &str,
+    new: &Value,
+    old: &Value,
+    field: &mut Vec<String>,
+) -> Result<()> {
+    let (Value::Object(new), Value::Object(old)) = (new, old) else {
+        return Ok(());
+    };
+    for (name, value) in new {
+        field.push(name.clone());
+        if !is_whole(field) {
+            ensure!(
+                old.contains_key(name),
+                folder::unknown(path, text, name, old.keys())
+            );
+            check_fields(path, text, value, &old[name], field)?;
+        }
+        field.pop();
+    }
+    Ok(())
+}
+
+fn compare(new: &Value, old: &Value, field: &mut Vec<String>, changes: &mut Vec<Change>) {
+    if let (Value::Object(new), Value::Object(old)) = (new, old) {
+        let missing = |name: &&String| is_whole(field) && !new.contains_key(*name);
+        let missing: Vec<&String> = old.keys().filter(missing).collect();
+        for name in new.keys().chain(missing) {
+            field.push(name.clone());
+            let [new, old] = [new, old].map(|members| members.get(name).unwrap_or(&Value::Null));
+            compare(new, old, field, changes);
+            field.pop();
+        }
+    // 1 and 1.0 are the same.
+    } else if new != old && (new.as_f64().is_none() || new.as_f64() != old.as_f64()) {
+        let (field, old, new) = (field.clone(), old.clone(), new.clone());
+        changes.push(Change { field, old, new });
+    }
+}
+
+/// The changes of some fields as a merge patch (RFC 7396).
+pub(super) fn patch(changes: &[Change], is_of: impl Fn(&str) -> bool) -> Value {
+    let mut all = json!({});
+    for change in changes.iter().filter(|change| is_of(&change.field[0])) {
+        let names = change.field.iter();
+        *names.fold(&mut all, |at, name| &mut at[name.as_str()]) = change.new.clone();
+    }
+    all
+}
+
+/// Applies a merge patch.
+pub(super) fn merge(into: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *into = patch.clone();
+        return;
+    };
+    for (name, value) in patch {
+        match into.as_object_mut() {
+            Some(into) if value.is_null() => drop(into.shift_remove(name)),
+            _ => merge(&mut into[name.as_str()], value),
+        }
+    }
+}
