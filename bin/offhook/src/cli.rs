@@ -20,7 +20,9 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::client::{AgentsCommand, CallArgs, ConversationsCommand, LogsCommand, TestArgs};
+use crate::client::{
+    AgentsCommand, CallArgs, ConversationsCommand, ImportCommand, LogsCommand, TestArgs,
+};
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
 use crate::health::HealthArgs;
@@ -117,6 +119,8 @@ enum Command {
     /// Read agents over the API, and keep them as files.
     #[command(subcommand)]
     Agents(AgentsCommand),
+    /// Turn another platform's export of an agent into a folder for `offhook agents apply`.
+    Import(ImportCommand),
     /// Read and follow conversations over the API.
     #[command(subcommand)]
     Conversations(ConversationsCommand),
@@ -136,9 +140,10 @@ enum Command {
 }
 
 /// The commands that take no global option: they speak to an API, or need nothing.
-const WITHOUT_GLOBALS: [&str; 7] = [
+const WITHOUT_GLOBALS: [&str; 8] = [
     "call",
     "agents",
+    "import",
     "conversations",
     "logs",
     "test",
@@ -188,6 +193,7 @@ const EXAMPLES: &[&str] = &[
     "offhook agents diff agents",
     "offhook agents plan agents",
     "offhook agents apply agents --publish",
+    "offhook import vapi assistant.json -o agents",
     "offhook conversations list --status failed",
     "offhook conversations show call_ID",
     "offhook conversations tail call_ID",
@@ -334,6 +340,7 @@ impl Cli {
             Command::Webhooks(command) => command.run().await,
             Command::Call(args) => args.run().await,
             Command::Agents(command) => command.run().await,
+            Command::Import(command) => command.run(),
             Command::Conversations(command) => command.run().await,
             Command::Logs(command) => command.run().await,
             Command::Test(args) => args.run().await,
@@ -358,6 +365,7 @@ impl Command {
             self,
             Self::Call(_)
                 | Self::Agents(_)
+                | Self::Import(_)
                 | Self::Conversations(_)
                 | Self::Logs(_)
                 | Self::Test(_)

@@ -12,7 +12,7 @@ use clap::Args;
 
 pub(crate) use api::Api;
 pub(crate) use calls::CallArgs;
-pub(crate) use files::ChangesPending;
+pub(crate) use files::ImportCommand;
 pub(crate) use listen::ForwardArgs;
 pub(crate) use reading::{AgentsCommand, ConversationsCommand, LogsCommand, is_last};
 pub(crate) use test::{TestArgs, held};

@@ -26,6 +26,7 @@ mod files_apart;
 mod fuzzed;
 mod hostile;
 mod idempotency;
+mod imports;
 mod inbound;
 mod knowledge;
 mod legacy;

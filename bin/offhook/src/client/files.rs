@@ -2,6 +2,7 @@
 
 mod apply;
 mod folder;
+mod import;
 mod plan;
 mod remote;
 
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 
 use self::folder::{Folder, Kind, TOOLS};
+pub(crate) use self::import::ImportCommand;
 use self::plan::Plan;
 use self::remote::{Item, Service, word};
 use super::Remote;
