@@ -123,6 +123,12 @@ impl PullArgs {
         for id in agents {
             let item = service.agent(&id, &folder).await?;
             found.extend(take(&mut folder, Kind::Agent, item)?);
+            let agent = folder.path_of(&id).unwrap_or_default();
+            let agent = agent.split('/').next().unwrap_or_default().to_owned();
+            for mut item in service.scenarios_of(&id).collect::<Vec<_>>() {
+                item.name = format!("{agent}/{}", item.name);
+                found.extend(take(&mut folder, Kind::Scenario, item)?);
+            }
         }
         found.retain(|(path, text, item)| {
             let is_as_it_was = folder.files.get(path) == Some(text);

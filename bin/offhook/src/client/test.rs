@@ -21,7 +21,7 @@ pub(crate) struct TestArgs {
     /// The folder with the scenarios: files that end with .yaml, .yml or .json, here or in its folder `scenarios`.
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// The agent [default: the `agent_id` of the files].
+    /// The agent [default: the `agent_id` of the files, or that of the folder in ../offhook.lock].
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     /// The version, or `draft`: the latest.
@@ -61,7 +61,7 @@ impl TestArgs {
 
     async fn passes(self) -> anyhow::Result<bool> {
         let (scenarios, named) = scenarios_in(&self.folder)?;
-        let agent = self.agent.or(named).context(
+        let agent = self.agent.or(named).or_else(|| locked_agent(&self.folder)).context(
             "no agent: give --agent, or write `agent_id` in the files; `offhook agents list` shows ids",
         )?;
         let mut options =
@@ -256,6 +256,14 @@ fn scenarios_in(folder: &Path) -> anyhow::Result<(Vec<Value>, Option<String>)> {
         scenarios.push(Value::Object(scenario));
     }
     Ok((scenarios, agent))
+}
+
+/// The agent of a folder that `offhook agents` has written or applied.
+fn locked_agent(folder: &Path) -> Option<String> {
+    let folder = folder.canonicalize().ok()?;
+    let lock = read(&folder.parent()?.join("offhook.lock")).ok()?;
+    let name = format!("{}/agent.md", folder.file_name()?.to_str()?);
+    lock.get(&name)?["id"].as_str().map(str::to_owned)
 }
 
 fn files_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {

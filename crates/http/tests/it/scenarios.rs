@@ -574,11 +574,11 @@ async fn by_sound_the_agents_voice_speaks_the_lines_and_one_may_interrupt() {
     let app = TestApp::start().await;
     let long = "One two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen.";
     let prompt = format!("You count.\nsay: {long}\nsay: Goodbye.");
-    let agent = spoken(&app, &prompt, &["Count.", "Enough."]).await;
+    let agent = spoken(&app, &prompt, &["Count.", "Stop."]).await;
     let bench = Bench { app, agent };
     let scenario = json!({
         "name": "Is interrupted",
-        "turns": ["Count.", {"say": "Enough.", "interrupts_after_ms": 700}],
+        "turns": ["Count.", {"say": "Stop.", "interrupts_after_ms": 700}],
         "noise_db": -60,
         "checks": [{"kind": "ended", "by": "caller"}, {"kind": "said", "text": "Goodbye."}],
         "budget_s": 30,
@@ -596,7 +596,7 @@ async fn by_sound_the_agents_voice_speaks_the_lines_and_one_may_interrupt() {
         role == "agent" && interrupted && cut.len() < long.len(),
         "{said:?}"
     );
-    assert_eq!(said[3], ("user", "Enough.", false), "{said:?}");
+    assert_eq!(said[3], ("user", "Stop.", false), "{said:?}");
     assert_eq!(said[4], ("agent", "Goodbye.", false), "{said:?}");
     assert!(conversation["played"]["answers"][0]["ms"].is_u64());
 }

@@ -328,7 +328,11 @@ impl Scenario {
         }
     }
 
-    pub(crate) fn of_json(json: &Json) -> Result<Self, FieldError> {
+    /// Reads a scenario.
+    ///
+    /// # Errors
+    /// The first fault of a member, or the first unknown one.
+    pub fn of_json(json: &Json) -> Result<Self, FieldError> {
         Self::at(Fields::of(json, "")?, "")
     }
 

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::folder::{Folder, Kind};
+use super::folder::{Folder, Kind, agent_of};
 use super::plan::{Plan, Step, filled, merge, patch};
 use super::remote::{Service, mark, own_settings, word};
 use super::{ApplyArgs, tool_name};
@@ -76,6 +76,7 @@ impl Work<'_> {
                 Kind::Tool => self.tool(step).await,
                 Kind::Document => self.document(step).await,
                 Kind::Agent => self.agent(step).await,
+                Kind::Scenario => self.scenario(step).await,
             };
             let done = done.with_context(|| step.path.clone())?;
             self.done.push((step.path.clone(), done));
@@ -116,6 +117,25 @@ impl Work<'_> {
         let [id, at] = ["id", "updated_at"].map(|name| word(&saved, name));
         self.folder.note(&step.path, &id, &at);
         Ok("saved; an agent uses it from its next version on".to_owned())
+    }
+
+    async fn scenario(&mut self, step: &Step) -> Result<String> {
+        let path = "/v1/scenarios";
+        let saved = match &step.remote {
+            None => {
+                let mut body = step.value.clone();
+                body["agent_id"] = self.folder.locked(&agent_of(&step.path), "id").into();
+                self.send(Method::POST, path, &body).await?
+            }
+            Some(item) => {
+                let body = patch(&step.changes, |_| true);
+                let path = format!("{path}/{}", item.id);
+                self.send(Method::PATCH, &path, &body).await?
+            }
+        };
+        let [id, at] = ["id", "updated_at"].map(|name| word(&saved, name));
+        self.folder.note(&step.path, &id, &at);
+        Ok("saved".to_owned())
     }
 
     async fn document(&mut self, step: &Step) -> Result<String> {

@@ -6,6 +6,8 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use offhook_domain::Json;
+use offhook_services::Scenario;
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value, json};
 
@@ -16,6 +18,7 @@ const LOCK_HEAD: &str = "# Written by offhook: the id of each file at the servic
 pub(super) const TOOLS: &str = "tools/";
 pub(super) const KNOWLEDGE: &str = "knowledge/";
 const AGENT: &str = "agent.md";
+const SCENARIOS: &str = "/scenarios/";
 
 /// Far above what the API accepts, far below what a machine minds.
 const MAX_BYTES: u64 = 1 << 20;
@@ -38,6 +41,7 @@ pub(super) enum Kind {
     Tool,
     Document,
     Agent,
+    Scenario,
 }
 
 impl Kind {
@@ -45,6 +49,7 @@ impl Kind {
         match () {
             () if path.starts_with(TOOLS) => Self::Tool,
             () if path.starts_with(KNOWLEDGE) => Self::Document,
+            () if path.contains(SCENARIOS) => Self::Scenario,
             () => Self::Agent,
         }
     }
@@ -62,7 +67,20 @@ impl Folder {
         for at in entries(root)? {
             let below = match at.as_str() {
                 "tools" | "knowledge" => entries(&root.join(&at))?,
-                _ => vec![AGENT.to_owned()],
+                agent => {
+                    let scenarios = root.join(agent).join("scenarios");
+                    let mut below = vec![AGENT.to_owned()];
+                    for name in if scenarios.is_dir() {
+                        entries(&scenarios)?
+                    } else {
+                        Vec::new()
+                    } {
+                        if name.ends_with(".yaml") {
+                            below.push(format!("scenarios/{name}"));
+                        }
+                    }
+                    below
+                }
             };
             for name in below {
                 let path = format!("{at}/{name}");
@@ -134,7 +152,12 @@ impl Folder {
     }
 
     /// A path for something new, with a number where the name is taken.
+    /// Of a scenario, the name begins with its agent's folder.
     pub(crate) fn free_path(&self, kind: Kind, name: &str) -> String {
+        let (agent, name) = match (kind, name.split_once('/')) {
+            (Kind::Scenario, Some((agent, name))) => (format!("{agent}{SCENARIOS}"), name),
+            _ => (String::new(), name),
+        };
         let mut kept = String::new();
         for c in name.chars().take(80) {
             match c {
@@ -149,6 +172,7 @@ impl Folder {
             }
         }
         let name = match kept.trim_matches(['-', '.', ' ']) {
+            "" if kind == Kind::Scenario => "scenario",
             "" | "tools" | "knowledge" => "agent",
             name => name,
         };
@@ -156,6 +180,7 @@ impl Folder {
             Kind::Tool => (TOOLS, ".yaml"),
             Kind::Document => (KNOWLEDGE, ""),
             Kind::Agent => ("", "/agent.md"),
+            Kind::Scenario => (agent.as_str(), ".yaml"),
         };
         let (mut path, mut number) = (format!("{prefix}{name}{suffix}"), 2);
         while self.files.contains_key(&path) || self.lock.contains_key(&path) {
@@ -253,6 +278,7 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Value> {
             );
             return Ok(tool);
         }
+        Kind::Scenario => return scenario(path, text),
         Kind::Agent => {}
     }
     // As a checkout on Windows has it.
@@ -300,6 +326,25 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Value> {
     Ok(agent)
 }
 
+/// A scenario with every default, as the service has it.
+fn scenario(path: &str, text: &str) -> Result<Value> {
+    let given = serde_json::to_vec(&yaml(path, text)?)?;
+    let read = Json::parse(&given).map_err(anyhow::Error::from);
+    let read = read.and_then(|json| Ok(Scenario::of_json(&json)?));
+    let mut whole: Value =
+        serde_json::from_str(&read.context(path.to_owned())?.to_json().to_compact())?;
+    if let Some(members) = whole.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
+    }
+    Ok(whole)
+}
+
+/// The file of the agent that a scenario is of.
+pub(super) fn agent_of(path: &str) -> String {
+    let agent = path.split_once(SCENARIOS).map_or("", |(agent, _)| agent);
+    format!("{agent}/{AGENT}")
+}
+
 /// What is wrong about a member that nothing has, and where.
 pub(super) fn unknown(
     path: &str,
@@ -329,7 +374,7 @@ fn line_of(text: &str, name: &str) -> usize {
 /// The text of a file.
 pub(crate) fn render(path: &str, value: &Value) -> Result<String> {
     match Kind::of(path) {
-        Kind::Tool => return to_yaml(value),
+        Kind::Tool | Kind::Scenario => return to_yaml(value),
         Kind::Document => return Ok(super::remote::word(value, "text")),
         Kind::Agent => {}
     }

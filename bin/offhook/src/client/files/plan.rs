@@ -61,6 +61,7 @@ impl Plan {
             let step = match Kind::of(path) {
                 Kind::Document => document(folder, service, path)?,
                 Kind::Tool => tool(folder, service, path)?,
+                Kind::Scenario => scenario(folder, service, path)?,
                 Kind::Agent => agent(folder, service, path, is_sure).await?,
             };
             match step {
@@ -249,6 +250,42 @@ fn tool(folder: &Folder, service: &Service, path: &str) -> Result<Step> {
             step.unset = step.unset.or(unset);
         }
     }
+    Ok(step)
+}
+
+fn scenario(folder: &Folder, service: &Service, path: &str) -> Result<Step> {
+    let agent = folder::agent_of(path);
+    ensure!(
+        folder.files.contains_key(&agent),
+        "{path}: its agent is missing: {agent}"
+    );
+    let id = folder.locked(path, "id");
+    let name = word(&folder::parse(path, &folder.files[path])?, "name");
+    // A scenario's name is unique for its agent.
+    let remote = service
+        .scenarios_of(folder.locked(&agent, "id"))
+        .find(|item| item.id == id || id.is_empty() && item.name == name);
+    ensure!(id.is_empty() || remote.is_some(), gone(path));
+    let mut step = Step::of(folder, path, remote, json!({}))?;
+    // The file has the whole of it: what it leaves out is removed.
+    let old = step.remote.as_ref().and_then(|item| item.value.as_object());
+    let left_out = old
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| step.value.get(name).is_none());
+    let left_out = left_out.map(|(name, old)| Change {
+        field: vec![name.clone()],
+        old: old.clone(),
+        new: Value::Null,
+    });
+    step.changes.extend(left_out.collect::<Vec<_>>());
+    step.meanwhile = match (&step.remote, folder.locked(path, "at")) {
+        (Some(_), "") => {
+            Some("the agent has a scenario of this name, which was not pulled".to_owned())
+        }
+        (Some(item), at) if item.at != at => Some(format!("it was changed at {}", item.at)),
+        _ => None,
+    };
     Ok(step)
 }
 

@@ -46,6 +46,7 @@ pub(super) struct Service {
     pub(super) agents: Vec<Value>,
     /// In the order of the references.
     known: [Vec<Value>; 3],
+    pub(super) scenarios: Vec<Value>,
     /// Agents as they were read, with their settings and analysis schema.
     read: BTreeMap<String, [Value; 3]>,
 }
@@ -55,11 +56,13 @@ impl Service {
         let mut agents = list(&api, "/v1/agents?runtime=engine&limit=100").await?;
         agents.retain(|agent| agent["status"] != "archived");
         let tools = list(&api, "/v1/agents/tools?limit=100").await?;
+        let scenarios = list(&api, "/v1/scenarios?limit=100").await?;
         let (known, read) = ([tools, Vec::new(), Vec::new()], BTreeMap::new());
         let mut service = Self {
             api,
             agents,
             known,
+            scenarios,
             read,
         };
         if has_documents {
@@ -92,6 +95,25 @@ impl Service {
             }
             let [id, name, at] = ["id", "name", "updated_at"].map(|name| word(tool, name));
             Item::new(id, name, at, value)
+        })
+    }
+
+    /// The scenarios of an agent.
+    pub(super) fn scenarios_of(&self, agent: &str) -> impl Iterator<Item = Item> {
+        let of_agent = move |one: &&Value| one["agent_id"] == agent;
+        self.scenarios.iter().filter(of_agent).map(|one| {
+            let mut value = one.clone();
+            if let Some(members) = value.as_object_mut() {
+                let own = ["id", "agent_id", "created_at", "updated_at"];
+                members.retain(|name, value| !own.contains(&name.as_str()) && !value.is_null());
+            }
+            let [id, name, at] = ["id", "name", "updated_at"].map(|name| word(one, name));
+            Item {
+                id,
+                name,
+                at,
+                value,
+            }
         })
     }
 
