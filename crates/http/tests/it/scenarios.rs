@@ -574,11 +574,12 @@ async fn by_sound_the_agents_voice_speaks_the_lines_and_one_may_interrupt() {
     let app = TestApp::start().await;
     let long = "One two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen.";
     let prompt = format!("You count.\nsay: {long}\nsay: Goodbye.");
+    // The voice hums and the ear has a script: what is said only has to be long enough to be heard.
     let agent = spoken(&app, &prompt, &["Count.", "Stop."]).await;
     let bench = Bench { app, agent };
     let scenario = json!({
         "name": "Is interrupted",
-        "turns": ["Count.", {"say": "Stop.", "interrupts_after_ms": 700}],
+        "turns": ["Count.", {"say": "Ouioui ouioui.", "interrupts_after_ms": 700}],
         "noise_db": -60,
         "checks": [{"kind": "ended", "by": "caller"}, {"kind": "said", "text": "Goodbye."}],
         "budget_s": 30,

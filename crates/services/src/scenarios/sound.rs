@@ -182,7 +182,8 @@ async fn before(trials: &Trials, id: ConversationId) -> Result<Vec<SaidLine>> {
     let lines = moments.into_iter().filter_map(|moment| {
         let role: TurnRole = moment.role.as_deref()?.parse().ok()?;
         turn += usize::from(role == TurnRole::User);
-        let after = moment.at.since(first?);
+        let length = Duration::from_millis(moment.duration_ms?.unsigned_abs().into());
+        let after = moment.at.since(first?) + length;
         Some(SaidLine {
             role,
             text: moment.content.unwrap_or_default(),
