@@ -505,7 +505,7 @@ mod tests {
         lines.extend(options(serve, Some("Global options")));
         lines.extend([
             String::new(),
-            "`call`, `agents`, `conversations`, `logs` and `webhooks listen --forward-to` speak to a running service with an".to_owned(),
+            "`call`, `agents`, `conversations`, `logs`, `test` and `webhooks listen --forward-to` speak to a running service with an".to_owned(),
             "API key instead:".to_owned(),
         ]);
         let call = command.find_subcommand("call").expect("call");

@@ -28,11 +28,6 @@ use mimalloc::MiMalloc;
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// A command has said what is wrong, and ends with this code.
-#[derive(Debug, thiserror::Error)]
-#[error("exit code {0}")]
-pub(crate) struct Exit(pub(crate) u8);
-
 /// Reading a strange file comes before all else: that child can open nothing once its limits are set, no runtime either.
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -50,9 +45,11 @@ async fn run() -> ExitCode {
     };
     match cli.run().await {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.is::<Exit>() => error
+        Err(error) if error.is::<output::Exit>() => error
             .downcast_ref()
-            .map_or(ExitCode::FAILURE, |Exit(code)| ExitCode::from(*code)),
+            .map_or(ExitCode::FAILURE, |output::Exit(code)| {
+                ExitCode::from(*code)
+            }),
         Err(error) => {
             // `{:#}` puts the causes behind the sentence, on its line.
             eprintln!("error: {error:#}");

@@ -8,6 +8,11 @@ use offhook_services::store::{
 };
 use serde_json::{Value, json};
 
+/// A command has said what is wrong, and ends with this code.
+#[derive(Debug, thiserror::Error)]
+#[error("exit code {0}")]
+pub(crate) struct Exit(pub(crate) u8);
+
 /// Prints `value` with `--json`, else `words`.
 ///
 /// # Errors

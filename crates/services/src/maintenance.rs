@@ -50,6 +50,10 @@ pub(crate) async fn keep((ctx, keys): (Arc<Context>, Keys), stop: CancellationTo
         if let Err(error) = counted("legacy_reports", ended.await) {
             tracing::warn!(%error, "old reports of the legacy provider could not be deleted");
         }
+        let ended = in_batches(&stop, || store.delete_old_test_runs(now));
+        if let Err(error) = counted("test_runs", ended.await) {
+            tracing::warn!(%error, "old runs of scenarios could not be deleted");
+        }
         let ended = in_batches(&stop, || people::delete_ended(&ctx));
         if let Err(error) = counted("sessions", ended.await) {
             tracing::warn!(%error, "ended sessions could not be deleted");

@@ -16,11 +16,12 @@ use futures_util::future::try_join_all;
 
 use offhook_domain::json::{Fault, FieldError, Json, item_path, member_path};
 use offhook_domain::tool::{Header, TOOLS_AT_MOST, Tool, ToolKind};
-use offhook_domain::{AccountId, AgentConfig, E164, ToolId};
+use offhook_domain::{AccountId, AgentConfig, ToolId};
 use offhook_egress::{GuardedClient, TargetUrl};
 use offhook_storage::{PinningAgent, StoreError, ToolChange, ToolRow, ToolToPin, mint};
 
 use crate::error::{Result, UseCaseError};
+use crate::gate::may_call;
 use crate::knowledge::SEARCH;
 use crate::{Context, Page, PageRequest, Refusal};
 
@@ -257,14 +258,6 @@ fn says_only_otherwise(before: &Tool, after: &Tool) -> bool {
         ..after.clone()
     };
     same == *before
-}
-
-/// Whether the operator allows calls to a number.
-pub(crate) fn may_call(prefixes: &[String], number: &E164) -> bool {
-    prefixes.is_empty()
-        || prefixes
-            .iter()
-            .any(|prefix| number.as_str().starts_with(prefix))
 }
 
 fn view(row: ToolRow) -> Result<ToolView, StoreError> {

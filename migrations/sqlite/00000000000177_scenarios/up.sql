@@ -28,6 +28,7 @@ CREATE TABLE test_runs (
     ended_at INTEGER
 ) STRICT;
 CREATE INDEX test_runs_page ON test_runs (agent_id, created_at, id);
+CREATE INDEX test_runs_old ON test_runs (created_at);
 
 -- What came of each scenario of a run.
 CREATE TABLE test_results (

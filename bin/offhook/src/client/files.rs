@@ -18,7 +18,7 @@ pub(crate) use self::import::ImportCommand;
 use self::plan::Plan;
 use self::remote::{Item, Service, word};
 use super::Remote;
-use crate::{Exit, output};
+use crate::output::{self, Exit};
 
 #[derive(Debug, Args)]
 pub(crate) struct FolderArgs {

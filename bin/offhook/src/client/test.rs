@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::{Api, Remote};
-use crate::{Exit, output};
+use crate::output::{self, Exit};
 
 /// Bytes of a file of scenarios.
 const FILE_BYTES: u64 = 1 << 20;
@@ -25,8 +25,8 @@ pub(crate) struct TestArgs {
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     /// The version, or `draft`: the latest.
-    #[arg(long, value_name = "N|draft", default_value = "draft")]
-    version: String,
+    #[arg(long = "version", value_name = "N|draft", default_value = "draft")]
+    tested: String,
     /// How many conversations of each scenario [default: what each says].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=20))]
     runs: Option<i64>,
@@ -66,7 +66,7 @@ impl TestArgs {
         )?;
         let mut options =
             json!({"scenarios": scenarios, "parallel": self.parallel, "sound": self.sound});
-        match self.version.as_str() {
+        match self.tested.as_str() {
             "draft" => {}
             number => {
                 let version: i64 = number.parse().with_context(|| {

@@ -240,6 +240,7 @@ pub enum Fault {
     NotOfCheck(kind: &'static str) => "does not go with the kind `{kind}`", "no va con el tipo `{kind}`";
     OneCaller => "is required, or a `persona` or a `recording` in its place: exactly one of them says who calls",
         "es obligatorio, o en su lugar una `persona` o un `recording`: exactamente uno dice quién llama";
+    NeedsScope(scope: &'static str) => "needs a key with the scope `{scope}`", "requiere una clave con el alcance `{scope}`";
     OfPersona => "goes with a `persona` alone", "solo va con una `persona`";
 
     // Lists of people.

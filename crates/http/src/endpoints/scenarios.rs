@@ -123,7 +123,7 @@ async fn run(ask: Ask<AgentsWrite, AgentId, (), Json>) -> Reply {
 async fn progress(ask: Ask<AgentsRead, RunPath>) -> Reply {
     let RunPath { agent, run } = ask.id;
     let scenarios = ask.services().scenarios();
-    let progress = scenarios.progress(ask.account(), (agent, run)).await?;
+    let progress = scenarios.progress(&ask.caller, (agent, run)).await?;
     reply::ok(&TestRunDetail(&progress))
 }
 
@@ -131,7 +131,7 @@ async fn progress(ask: Ask<AgentsRead, RunPath>) -> Reply {
 async fn events(ask: Ask<AgentsRead, RunPath, (), Resume>) -> Reply {
     let RunPath { agent, run } = ask.id;
     let scenarios = ask.services().scenarios();
-    scenarios.progress(ask.account(), (agent, run)).await?;
-    let followed = scenarios.follow(ask.account(), run);
+    scenarios.progress(&ask.caller, (agent, run)).await?;
+    let followed = scenarios.follow(&ask.caller, run);
     streams::of_test_run(&ask.state, &ask.caller, &ask.body, followed).await
 }

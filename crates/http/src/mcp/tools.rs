@@ -9,13 +9,16 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 /// The operations, and the hints for clients: whether one changes nothing, and whether one may destroy something.
-const OPERATIONS: [(&str, bool, bool); 22] = [
+const OPERATIONS: [(&str, bool, bool); 25] = [
     ("listAgents", true, false),
     ("getAgent", true, false),
     ("listAgentVersions", true, false),
     ("getAgentVersion", true, false),
     ("createAgent", false, false),
     ("updateAgent", false, false),
+    ("listScenarios", true, false),
+    ("createTestRun", false, false),
+    ("getTestRun", true, false),
     ("publishAgent", false, true),
     ("checkDials", true, false),
     ("placeCall", false, true),

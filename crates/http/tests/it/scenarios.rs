@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offhook_domain::Plan;
+use offhook_domain::{Plan, Scope};
 use offhook_providers::ProviderSettings;
 use offhook_testkit::upstream::{Answer, ReceivedRequest, Upstream};
 use serde_json::{Value, json};
@@ -655,6 +655,18 @@ async fn a_recorded_caller_is_played_again_with_the_same_pauses() {
         ["Hello.", "First.", "I see.", "Second.", "I see."],
         "{run}"
     );
+    // A key that may not read conversations neither begins such a run nor reads what was said in it.
+    let deaf = [Scope::AgentsRead, Scope::AgentsWrite]
+        .into_iter()
+        .collect();
+    let deaf = bench.app.key(bench.app.account, deaf, false, None).await;
+    let again = bench.app.bare("POST", &bench.runs()).key(&deaf);
+    let again = again.json(json!({"scenarios": [scenario]})).await;
+    let refused = again.assert_error(400, "invalid_body");
+    assert!(refused.contains("conversations:read"), "{refused}");
+    let target = format!("{}/{}", bench.runs(), text(&run["id"]));
+    let read = bench.app.bare("GET", &target).key(&deaf).await.assert(200);
+    assert!(read["results"][0]["conversations"][0]["played"].is_null());
     let before = conversation["played"]["before"].as_array();
     assert!(
         before.is_some_and(|lines| lines.len() > 1 && lines[0]["text"] == "Hello."),

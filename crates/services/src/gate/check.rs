@@ -16,7 +16,6 @@ use crate::agents::corrupt;
 use crate::calls::reference;
 use crate::error::{Result, UseCaseError};
 use crate::refusal::DialRefusal;
-use crate::tools::may_call;
 use crate::{Caller, Context, Refusal};
 
 /// Numbers of one check.
@@ -227,4 +226,12 @@ impl Blocked {
             .map(|until| u64::try_from(seconds(until)).unwrap_or(u64::MAX));
         Refusal::DialRefused(self.rule.as_str(), self.rule.into(), after)
     }
+}
+
+/// Whether the operator allows calls to a number.
+pub(crate) fn may_call(prefixes: &[String], number: &E164) -> bool {
+    prefixes.is_empty()
+        || prefixes
+            .iter()
+            .any(|prefix| number.as_str().starts_with(prefix))
 }

@@ -18,8 +18,8 @@ use parking_lot::Mutex;
 use crate::Result;
 use crate::calls::{Daily, Hours, opening};
 
-pub(crate) use check::Transfers;
 pub use check::{DialCheck, DialCheckRequest};
+pub(crate) use check::{Transfers, may_call};
 pub use list::{Gate, SuppressionRequest, SuppressionsImported};
 pub(crate) use opt_out::with_opt_out;
 pub(crate) use zones::zones_of;

@@ -22,6 +22,9 @@ pub(super) const CHECKS: usize = 32;
 /// Characters of a line, as of a chat's message.
 pub(super) const LINE_CHARS: usize = 4_000;
 
+/// Bytes of an agent's reply at most.
+const REPLY_BYTES: usize = 16 * 1024;
+
 /// Bytes of a mocked answer as compact JSON.
 const ANSWER_BYTES: usize = 8_192;
 
@@ -142,9 +145,13 @@ fn validator(schema: &str) -> Result<SchemaValidator, Fault> {
     SchemaValidator::of(&schema)
 }
 
-/// A validator of texts: regular expressions are bounded as those of schemas are.
+/// A validator of texts: regular expressions are bounded as those of schemas are, and fast enough for the longest reply.
 pub(super) fn matching(pattern: &str) -> Result<SchemaValidator, Fault> {
-    SchemaValidator::of(&json!({"pattern": pattern}))
+    let validator = SchemaValidator::of(&json!({"pattern": pattern}))?;
+    match validator.is_too_long(&" ".repeat(REPLY_BYTES)) {
+        true => Err(Fault::SchemaWork),
+        false => Ok(validator),
+    }
 }
 
 fn variables(fields: &mut Fields<'_>, name: &str) -> Result<Metadata, FieldError> {

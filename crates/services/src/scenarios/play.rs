@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::{AccountId, Channel, Clock, EndedBy, TurnRole};
+use offhook_domain::{AccountId, Channel, Clock, ConversationId, EndedBy, TurnRole};
 use offhook_engine::ports::{Models, NoTools, Tools as _};
 use offhook_engine::{
     ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Latencies, Persona, Turn, answer,
@@ -64,7 +64,9 @@ pub struct Played {
     pub claims_replaced: u32,
     /// A model could not be reached.
     pub no_reply: bool,
-    /// What was said in the recorded conversation, if one was played again.
+    /// The recorded conversation, if one was played again.
+    pub recording: Option<ConversationId>,
+    /// What was said in it. This is not stored: it lasts as long as the conversation.
     pub before: Option<Vec<SaidLine>>,
 }
 
@@ -78,6 +80,7 @@ impl Played {
             lines: 0,
             claims_replaced: 0,
             no_reply: false,
+            recording: None,
             before: None,
         }
     }

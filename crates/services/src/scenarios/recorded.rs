@@ -1,12 +1,15 @@
 //! A scenario of a conversation that was held.
 
+use std::time::Duration;
+
 use offhook_boxed::boxed;
 use offhook_domain::{AccountId, AgentId, CheckKind, ConversationId, Metadata, Runtime, TurnRole};
 use offhook_engine::recalled;
-use offhook_storage::StoreError;
+use offhook_storage::{Store, StoreError};
 
 use super::Scenarios;
 use super::format::{CHECKS, CallerLine, Check, LINE_CHARS, LINES, MOCKS, Mock, Scenario};
+use super::play::SaidLine;
 use crate::Refusal;
 use crate::error::{Result, UseCaseError};
 use crate::knowledge::SEARCH;
@@ -77,4 +80,32 @@ impl Scenarios {
         };
         Ok((conversation.agent_id, scenario))
     }
+}
+
+/// What was said in a conversation, and when; `None` if the account has it no more.
+pub(super) async fn before(
+    store: &Store,
+    account: AccountId,
+    id: ConversationId,
+) -> Result<Option<Vec<SaidLine>>, StoreError> {
+    if store.conversation(account, id, None).await?.is_none() {
+        return Ok(None);
+    }
+    let moments = store.chat_history(id, TURNS).await?;
+    let first = moments.first().map(|moment| moment.at);
+    let mut turn = 0;
+    let lines = moments.into_iter().filter_map(|moment| {
+        let role: TurnRole = moment.role.as_deref()?.parse().ok()?;
+        turn += usize::from(role == TurnRole::User);
+        let length = Duration::from_millis(moment.duration_ms?.unsigned_abs().into());
+        let after = moment.at.since(first?) + length;
+        Some(SaidLine {
+            role,
+            text: moment.content.unwrap_or_default(),
+            turn,
+            at_ms: u32::try_from(after.as_millis()).ok(),
+            interrupted: moment.interrupted.unwrap_or(false),
+        })
+    });
+    Ok(Some(lines.collect()))
 }

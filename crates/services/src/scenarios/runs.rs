@@ -9,10 +9,11 @@ use offhook_boxed::boxed;
 use offhook_domain::body::Body as _;
 use offhook_domain::json::{Fault, FieldError, Json};
 use offhook_domain::{
-    AccountId, AgentConfig, AgentId, CheckResult, TestRunId, TestStatus, Timestamp,
+    AccountId, AgentConfig, AgentId, CheckResult, Scope, TestRunId, TestStatus, Timestamp,
 };
-use offhook_storage::{StoreError, TestResult, TestRun, mint};
+use offhook_storage::{Store, StoreError, TestResult, TestRun, mint};
 use serde::Serialize;
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
@@ -20,6 +21,7 @@ use tracing::Instrument as _;
 use super::format::{AT_ONCE, RunScenarios, Scenario};
 use super::judging::{Judged, judge};
 use super::play::{Played, play};
+use super::recorded::before;
 use super::sound::play_by_sound;
 use super::{ScenarioView, Scenarios, required};
 use crate::agents::corrupt;
@@ -115,6 +117,10 @@ impl Scenarios {
         if scenarios.is_empty() {
             return Err(UseCaseError::Conflict(Refusal::NoScenarios));
         }
+        let is_recorded = scenarios.iter().any(|one| one.recording.is_some());
+        if is_recorded && !hears(caller) {
+            return Err(FieldError::new("recording", Fault::NeedsScope(HEARS.as_str())).into());
+        }
         let tested = tested(scenarios, options.runs);
         let place = Place::among(
             &self.running,
@@ -191,12 +197,14 @@ impl Scenarios {
     /// A run of an agent, with what came of it so far.
     pub async fn progress(
         &self,
-        account: AccountId,
+        caller: &Caller,
         (agent, id): (AgentId, TestRunId),
     ) -> Result<Progress> {
-        let found = self.trials.0.store.test_run(account, id).await?;
+        let (store, account) = (&self.trials.0.store, caller.account.id);
+        let found = store.test_run(account, id).await?;
         let found = found.filter(|(run, _)| run.agent_id == agent);
         let (run, results) = found.ok_or(UseCaseError::NotFound)?;
+        let results = covered(store, account, hears(caller), results).await?;
         let run = as_of(run, self.trials.0.clock.now());
         Ok(Progress { run, results })
     }
@@ -204,9 +212,10 @@ impl Scenarios {
     /// Follows a run until it has ended.
     pub fn follow(
         &self,
-        account: AccountId,
+        caller: &Caller,
         id: TestRunId,
     ) -> impl Stream<Item = Result<Progress, StoreError>> + Send + use<> {
+        let (account, hears) = (caller.account.id, hears(caller));
         let begins = Some((self.trials.0.clone(), None::<TestRun>, HashSet::new()));
         stream::unfold(begins, move |following| async move {
             let (shared, last, mut seen) = following?;
@@ -218,6 +227,11 @@ impl Scenarios {
                 let run = as_of(run, shared.clock.now());
                 if last.as_ref() != Some(&run) {
                     results.retain(|result| seen.insert(result.place));
+                    let covered = covered(&shared.store, account, hears, results);
+                    let results = match covered.await {
+                        Ok(results) => results,
+                        Err(error) => return Some((Err(error), None)),
+                    };
                     let is_over = run.status != TestStatus::Running;
                     let next = (!is_over).then(|| (shared, Some(run.clone()), seen));
                     return Some((Ok(Progress { run, results }), next));
@@ -226,6 +240,48 @@ impl Scenarios {
             }
         })
     }
+}
+
+/// What shows what customers said.
+const HEARS: Scope = Scope::ConversationsRead;
+
+/// Whether the caller may know what was said in conversations.
+fn hears(caller: &Caller) -> bool {
+    let key = caller.key.as_ref();
+    key.is_none_or(|key| key.scopes.contains(HEARS))
+}
+
+/// Results with what was said in recorded conversations beside what is said now; without either where the caller may not
+/// know it, or the conversation is gone.
+async fn covered(
+    store: &Store,
+    account: AccountId,
+    hears: bool,
+    mut results: Vec<TestResult>,
+) -> Result<Vec<TestResult>, StoreError> {
+    for result in &mut results {
+        // Most are of no recording, and stay as they are stored.
+        if result.detail.contains("\"recording\":null") || !result.detail.contains("\"recording\"")
+        {
+            continue;
+        }
+        let mut all: Vec<Value> = serde_json::from_str(&result.detail).unwrap_or_default();
+        for conversation in &mut all {
+            let played = &mut conversation["played"];
+            let id = played["recording"].as_str().and_then(|id| id.parse().ok());
+            let Some(id) = id else { continue };
+            let lines = match hears {
+                true => before(store, account, id).await?,
+                false => None,
+            };
+            match lines {
+                Some(lines) => played["before"] = serde_json::to_value(lines).unwrap_or_default(),
+                None => *played = Value::Null,
+            }
+        }
+        result.detail = serde_json::to_string(&all).unwrap_or_default();
+    }
+    Ok(results)
 }
 
 /// A run that its process did not end has ended by its deadline.

@@ -38,9 +38,6 @@ const LOUD: u16 = 200;
 const LINE_SAMPLES: usize = 60 * SAMPLE_RATE as usize;
 const TAPE_SAMPLES: usize = 600 * SAMPLE_RATE as usize;
 
-/// The turns of a recorded conversation that are shown beside the new ones.
-const TURNS: i64 = 200;
-
 /// Who calls.
 enum Caller {
     Lines(Vec<(CallerLine, Vec<i16>)>),
@@ -65,15 +62,9 @@ pub(super) async fn play_by_sound(
     if !ready.providers.can_speak(&ready.config) {
         return Err(UseCaseError::Conflict(Refusal::SpeechUnavailable));
     }
-    let (caller, before) = match scenario.recording {
-        Some(id) => (
-            Caller::Tape(tape(trials, account, id).await?),
-            Some(before(trials, id).await?),
-        ),
-        None => (
-            Caller::Lines(spoken(trials, account, &ready, scenario).await?),
-            None,
-        ),
+    let caller = match scenario.recording {
+        Some(id) => Caller::Tape(tape(trials, account, id).await?),
+        None => Caller::Lines(spoken(trials, account, &ready, scenario).await?),
     };
     let budget = Duration::from_secs(scenario.budget_s.unsigned_abs());
     ready.persona.max_duration = ready.persona.max_duration.min(budget);
@@ -91,7 +82,7 @@ pub(super) async fn play_by_sound(
         .hold(&mut talk, budget)
         .await;
     played.tools = std::mem::take(&mut *tools.used.lock());
-    played.before = before;
+    played.recording = scenario.recording;
     Ok(Stood {
         played,
         models: providers.models.clone(),
@@ -172,27 +163,6 @@ async fn tape(trials: &Trials, account: AccountId, id: ConversationId) -> Result
     Ok(frames
         .map(|one| i16::from_le_bytes([one[0], one[1]]))
         .collect())
-}
-
-/// What was said in the recorded conversation, and when.
-async fn before(trials: &Trials, id: ConversationId) -> Result<Vec<SaidLine>> {
-    let moments = trials.0.store.chat_history(id, TURNS).await?;
-    let first = moments.first().map(|moment| moment.at);
-    let mut turn = 0;
-    let lines = moments.into_iter().filter_map(|moment| {
-        let role: TurnRole = moment.role.as_deref()?.parse().ok()?;
-        turn += usize::from(role == TurnRole::User);
-        let length = Duration::from_millis(moment.duration_ms?.unsigned_abs().into());
-        let after = moment.at.since(first?) + length;
-        Some(SaidLine {
-            role,
-            text: moment.content.unwrap_or_default(),
-            turn,
-            at_ms: u32::try_from(after.as_millis()).ok(),
-            interrupted: moment.interrupted.unwrap_or(false),
-        })
-    });
-    Ok(lines.collect())
 }
 
 /// The caller's end of the line.

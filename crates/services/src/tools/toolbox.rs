@@ -10,9 +10,9 @@ use offhook_egress::GuardedClient;
 use offhook_engine::ports::{ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools};
 use offhook_storage::{PinnedTool, StoreError};
 
-use super::{headers_from, may_call, mcp, request, schema};
+use super::{headers_from, mcp, request, schema};
 use crate::Result;
-use crate::gate::Transfers;
+use crate::gate::{Transfers, may_call};
 use crate::integrations::Functions;
 use crate::scenarios::{Instead, Mocks};
 

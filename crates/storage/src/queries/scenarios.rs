@@ -6,6 +6,9 @@ use crate::schema::test_results as results;
 /// Runs of an agent that are kept.
 const KEPT_RUNS: i64 = 50;
 
+/// How long a run is kept.
+const KEPT_FOR: Duration = Duration::from_secs(30 * 86_400);
+
 impl Store {
     /// A page of the account's scenarios, newest first, with one more than `limit` if there is a next page.
     pub fn scenarios(
@@ -83,6 +86,22 @@ impl Store {
                 conn, test_runs of run: id, account_id, agent_id, version, status, total, passed, failed, created_at,
                 deadline_at, ended_at
             }
+        })
+    }
+
+    /// Deletes runs that began more than 30 days ago; `false` once there are none.
+    pub fn delete_old_test_runs(&self, now: Timestamp) -> Answer<'_, bool> {
+        keep!(self, |conn| {
+            let old: Option<TestRunId> = test_runs::table
+                .filter(test_runs::created_at.lt(V(now.minus(KEPT_FOR))))
+                .order(test_runs::created_at)
+                .select(test_runs::id)
+                .found(conn)
+                .await?;
+            let old = some_or!(old, false);
+            diesel::delete(test_runs::table.find(V(old)))
+                .changes(conn)
+                .await
         })
     }
 

@@ -88,6 +88,7 @@ impl Shape for Conversations<'_> {
             ("lines", integer()),
             ("claims_replaced", integer()),
             ("no_reply", boolean()),
+            ("recording", nullable(uuid())),
             ("before", nullable(array(line))),
         ]);
         let check = object(&[

@@ -280,7 +280,7 @@ pub(super) async fn progress(visit: Visit<Viewer>) -> Answer {
     let run: TestRunId = visit.id("run")?;
     let service = visit.services().scenarios();
     let progress = service
-        .progress(visit.account(), (view.agent.id, run))
+        .progress(visit.caller(), (view.agent.id, run))
         .await?;
     let body = drawn(&visit, &progress);
     if visit.query().is_set("part") {
@@ -328,16 +328,31 @@ fn held(conversation: &Value, t: Lang) -> Markup {
                 li { (badge(if passes { Tone::Good } else { Tone::Bad }, &word(&check, "kind"))) " " (word(&check, "detail")) }
             }
         }
+        @let before = list("before", &conversation["played"]);
         @let lines = list("transcript", &conversation["played"]);
-        @if !lines.is_empty() {
-            dl.facts {
-                @for line in &lines {
-                    dt { @match line["role"].as_str() {
-                        Some("agent") => (t.t("Agent", "Agente")),
-                        Some("user") => (t.t("Caller", "Quien llama")),
-                        _ => (t.t("Tool", "Herramienta")),
-                    } }
-                    dd { (word(line, "text")) }
+        @if !before.is_empty() {
+            h3 { (t.t("Then", "Entonces")) }
+            (said(&before, t))
+            h3 { (t.t("Now", "Ahora")) }
+        }
+        @if !lines.is_empty() { (said(&lines, t)) }
+    }
+}
+
+/// The lines of a conversation, with the seconds by sound.
+fn said(lines: &[Value], t: Lang) -> Markup {
+    html! {
+        dl.facts {
+            @for line in lines {
+                dt { @match line["role"].as_str() {
+                    Some("agent") => (t.t("Agent", "Agente")),
+                    Some("user") => (t.t("Caller", "Quien llama")),
+                    _ => (t.t("Tool", "Herramienta")),
+                } }
+                dd {
+                    @if let Some(ms) = line["at_ms"].as_u64() { span.soft { (format!("{:.1} s", ms as f64 / 1_000.0)) } " " }
+                    (line["text"].as_str().unwrap_or_default())
+                    @if line["interrupted"] == true { " " (badge(Tone::Busy, t.t("interrupted", "interrumpido"))) }
                 }
             }
         }
