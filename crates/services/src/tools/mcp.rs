@@ -67,6 +67,8 @@ enum Fault {
     Status(StatusCode),
     /// The server answered with an error in these words.
     Said(String),
+    /// The same, perhaps after it had begun: the effect is unknown.
+    Broke(String),
     /// No complete or usable answer came: the effect is unknown.
     Unclear(&'static str),
 }
@@ -77,7 +79,7 @@ impl Fault {
         match self {
             Self::NotSent(why) => why,
             Self::Status(status) => format!("HTTP {}", status.as_u16()),
-            Self::Said(message) => format!("\"{}\"", cut(&message, 200)),
+            Self::Said(message) | Self::Broke(message) => format!("\"{}\"", cut(&message, 200)),
             Self::Unclear(why) => why.to_owned(),
         }
     }
@@ -210,7 +212,7 @@ impl Server {
                 Fault::NotSent(why) => {
                     format!("The tool's server could not be asked ({why}), and nothing was done.")
                 }
-                Fault::Status(_) | Fault::Unclear(_) => UNCLEAR.to_owned(),
+                Fault::Status(_) | Fault::Broke(_) | Fault::Unclear(_) => UNCLEAR.to_owned(),
             });
         }
     }
@@ -372,8 +374,16 @@ fn answer_in(message: &[u8], id: u32) -> Option<Result<Value, Fault>> {
     if message["result"].is_object() {
         return Some(Ok(message["result"].take()));
     }
-    let error = message["error"]["message"].as_str()?;
-    Some(Err(Fault::Said(error.to_owned())))
+    let error = &message["error"];
+    let said = error["message"].as_str()?.to_owned();
+    // These say that the request was not carried out; others may come from the middle of it.
+    let is_refusal = error["code"]
+        .as_i64()
+        .is_some_and(|code| code == -32_700 || (-32_602..=-32_600).contains(&code));
+    Some(Err(match is_refusal {
+        true => Fault::Said(said),
+        false => Fault::Broke(said),
+    }))
 }
 
 fn described(tool: &Tool, listed: &Value) -> Result<Described, Fault> {
