@@ -52,7 +52,7 @@ async fn run() -> ExitCode {
             }),
         Err(error) => {
             // `{:#}` puts the causes behind the sentence, on its line.
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", output::printable(&format!("{error:#}")));
             ExitCode::FAILURE
         }
     }

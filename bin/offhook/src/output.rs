@@ -13,6 +13,12 @@ use serde_json::{Value, json};
 #[error("exit code {0}")]
 pub(crate) struct Exit(pub(crate) u8);
 
+/// A text without what moves a terminal's cursor.
+pub(crate) fn printable(text: &str) -> String {
+    let is_odd = |c: char| c.is_control() && !"\n\t".contains(c);
+    text.replace(is_odd, "\u{fffd}")
+}
+
 /// Prints `value` with `--json`, else `words`.
 ///
 /// # Errors
@@ -26,7 +32,8 @@ pub(crate) fn line(json: bool, value: &Value, words: &str) -> anyhow::Result<boo
     let mut out = std::io::stdout().lock();
     let printed = match json {
         true => writeln!(out, "{value}"),
-        false => writeln!(out, "{words}"),
+        // Some of it is what strangers wrote.
+        false => writeln!(out, "{}", printable(words)),
     };
     match printed.and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),

@@ -75,7 +75,7 @@ async fn what_was_imported_can_be_applied() {
         let run = async |line: &str| {
             let mut command = customer.command(line);
             for name in [
-                "BOOK_APPOINTMENT_X_API_KEY",
+                "TOOL_BOOK_APPOINTMENT_X_API_KEY",
                 "GET_BALANCE_AUTHORIZATION",
                 "ROOM_SERVICE_AUTHORIZATION",
                 "FIND_SLOT_AUTHORIZATION",

@@ -18,7 +18,7 @@ pub(crate) use self::import::ImportCommand;
 use self::plan::Plan;
 use self::remote::{Item, Service, word};
 use super::Remote;
-use crate::output::{self, Exit};
+use crate::output::{self, Exit, printable};
 
 #[derive(Debug, Args)]
 pub(crate) struct FolderArgs {
@@ -171,9 +171,10 @@ fn take(folder: &mut Folder, kind: Kind, mut item: Item) -> Result<Option<(Strin
     }
     // The names of the variables that headers come from are known here alone.
     let local = local.and_then(|text| folder::parse(&path, text).ok());
-    let headers = item.value.pointer_mut("/http/headers");
+    let section = plan::sent_by(&item.value);
+    let headers = item.value.pointer_mut(&format!("/{section}/headers"));
     for (name, value) in headers.and_then(Value::as_object_mut).into_iter().flatten() {
-        let here = local.as_ref().map(|local| &local["http"]["headers"][name]);
+        let here = local.as_ref().map(|local| &local[section]["headers"][name]);
         *value = here
             .filter(|here| here.is_string())
             .unwrap_or(value)

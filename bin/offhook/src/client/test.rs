@@ -53,7 +53,7 @@ impl TestArgs {
             Ok(true) => Ok(()),
             Ok(false) => Err(Exit(1).into()),
             Err(error) => {
-                eprintln!("error: {error:#}");
+                eprintln!("error: {}", output::printable(&format!("{error:#}")));
                 Err(Exit(2).into())
             }
         }

@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::folder::{Folder, Kind, agent_of};
-use super::plan::{Plan, Step, filled, merge, patch};
+use super::plan::{Plan, Step, filled, merge, patch, sent_by};
 use super::remote::{Service, mark, own_settings, word};
 use super::{ApplyArgs, tool_name};
 use crate::output;
@@ -80,6 +80,8 @@ impl Work<'_> {
             };
             let done = done.with_context(|| step.path.clone())?;
             self.done.push((step.path.clone(), done));
+            // Whoever interrupts the rest finds this noted.
+            self.folder.save_lock()?;
         }
         let same = plan.same.iter().map(|(path, _)| path);
         let all = same.chain(plan.steps.iter().map(|step| &step.path));
@@ -107,7 +109,8 @@ impl Work<'_> {
         if step.remote.is_none() {
             body["name"] = tool_name(&step.path).into();
         }
-        let headers = body.pointer_mut("/http/headers");
+        let section = sent_by(&step.value);
+        let headers = body.pointer_mut(&format!("/{section}/headers"));
         for (_, value) in headers.and_then(Value::as_object_mut).into_iter().flatten() {
             if let Some(given) = value.as_str() {
                 *value = filled(given).unwrap_or_default().into();
@@ -178,11 +181,8 @@ impl Work<'_> {
             let saved = self.send(Method::PATCH, &path, &body).await?;
             version = number(&saved, "current_version");
         }
-        self.folder.note(
-            &step.path,
-            &id,
-            &mark(version, &schema_at, &language, &name),
-        );
+        let noted = mark(version, &schema_at, &language, &name);
+        self.folder.note_part(&step.path, &id, &noted);
         let mut words = String::new();
         let settings = patch(&step.changes, |field| field == "settings");
         if settings != json!({}) {
@@ -197,22 +197,16 @@ impl Work<'_> {
                     "; requests to its context URL are signed with {secret}, which is shown this once"
                 );
             }
-            self.folder.note(
-                &step.path,
-                &id,
-                &mark(version, &schema_at, &language, &name),
-            );
+            let noted = mark(version, &schema_at, &language, &name);
+            self.folder.note_part(&step.path, &id, &noted);
         }
         if patch(&step.changes, |field| field == "analysis_schema") != json!({}) {
             let path = format!("/v1/agents/{id}/analysis-schema");
             let body = json!({ "schema": step.value["analysis_schema"] });
             schema_at = word(&self.send(Method::PUT, &path, &body).await?, "updated_at");
-            self.folder.note(
-                &step.path,
-                &id,
-                &mark(version, &schema_at, &language, &name),
-            );
         }
+        let noted = mark(version, &schema_at, &language, &name);
+        self.folder.note(&step.path, &id, &noted);
         Ok(format!("saved as version {version}{words}"))
     }
 

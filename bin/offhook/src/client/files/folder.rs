@@ -11,6 +11,8 @@ use offhook_services::Scenario;
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value, json};
 
+use crate::output::printable;
+
 /// Which service's things the files are, and as of when.
 const LOCK: &str = "offhook.lock";
 const LOCK_HEAD: &str = "# Written by offhook: the id of each file at the service, what it was there and here when both were last the same.\n";
@@ -70,6 +72,12 @@ impl Folder {
                 agent => {
                     let scenarios = root.join(agent).join("scenarios");
                     let mut below = vec![AGENT.to_owned()];
+                    let is_link = scenarios.is_symlink();
+                    ensure!(
+                        !is_link,
+                        "{}: is a symbolic link: put the folder itself there",
+                        scenarios.display()
+                    );
                     for name in if scenarios.is_dir() {
                         entries(&scenarios)?
                     } else {
@@ -102,7 +110,17 @@ impl Folder {
             .map(|text| yaml(LOCK, &text))
             .transpose()?;
         match lock {
-            Some(Value::Object(lock)) => folder.lock = lock,
+            Some(Value::Object(lock)) => {
+                // What is pulled is written to these paths.
+                let strange = lock.keys().find(|path| !is_ours(path));
+                if let Some(path) = strange {
+                    bail!(
+                        "{LOCK}: `{}` is no file of this folder: restore it",
+                        printable(path)
+                    );
+                }
+                folder.lock = lock;
+            }
             Some(_) => bail!(
                 "{LOCK}: is not a mapping: restore it, or remove it and pull into an empty folder"
             ),
@@ -126,6 +144,12 @@ impl Folder {
         let sha256 = self.files.get(path).map(|text| sha256(text));
         let mark = json!({ "id": id, "at": at, "sha256": sha256 });
         self.lock.insert(path.to_owned(), mark);
+    }
+
+    /// The same while not all of the file is there.
+    pub(super) fn note_part(&mut self, path: &str, id: &str, at: &str) {
+        self.lock
+            .insert(path.to_owned(), json!({ "id": id, "at": at }));
     }
 
     pub(super) fn save_lock(&mut self) -> Result<()> {
@@ -189,6 +213,24 @@ impl Folder {
         }
         path
     }
+}
+
+/// Whether a path has the form of one of the folder's files.
+fn is_ours(path: &str) -> bool {
+    let is_name = |name: &&str| {
+        !name.is_empty()
+            && !name.starts_with('.')
+            && !name.contains('\\')
+            && printable(name) == **name
+    };
+    let names: Vec<&str> = path.split('/').collect();
+    names.iter().all(|name| is_name(&name))
+        && match names.as_slice() {
+            ["tools" | "knowledge", _] => true,
+            [_, file] => *file == AGENT,
+            [_, folder, _] => *folder == "scenarios",
+            _ => false,
+        }
 }
 
 /// The names in a folder, sorted. Hidden ones are not ours.

@@ -313,7 +313,8 @@ impl Import {
             return self.note(field, "", NO_HEADER);
         }
         let tool = tool_name(self.into["name"].as_str().unwrap_or_default());
-        let variable = format!("{tool}_{name}").to_ascii_uppercase();
+        // No variable that a machine has for something else.
+        let variable = format!("tool_{tool}_{name}").to_ascii_uppercase();
         let variable = variable.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
         self.into["http"]["headers"][&name] = format!("${{{variable}}}").into();
         let words = format!(

@@ -9,7 +9,7 @@ use super::folder::{self, Folder, KNOWLEDGE, Kind};
 use super::remote::{Item, Service, own_config, word};
 
 /// Members of which the file has the whole: what it leaves out is removed. Elsewhere it stays as it is.
-const WHOLE: &str = "analysis_schema parameters http.headers config.dynamic_variables config.stt.settings config.voice.settings config.voice.fallback_voices";
+const WHOLE: &str = "analysis_schema parameters http.headers mcp.headers config.dynamic_variables config.stt.settings config.voice.settings config.voice.fallback_voices";
 
 pub(super) struct Change {
     pub(super) field: Vec<String>,
@@ -128,12 +128,6 @@ impl Plan {
     }
 }
 
-/// A text without what would move a terminal's cursor.
-pub(super) fn printable(text: &str) -> String {
-    let is_odd = |c: char| c.is_control() && !"\n\t".contains(c);
-    text.replace(is_odd, "\u{fffd}")
-}
-
 impl Change {
     fn words(&self) -> String {
         let field = self.field.join(".");
@@ -206,7 +200,8 @@ fn tool(folder: &Folder, service: &Service, path: &str) -> Result<Step> {
         .tools()
         .find(|item| item.id == id || id.is_empty() && item.name == super::tool_name(path));
     ensure!(id.is_empty() || remote.is_some(), gone(path));
-    let mut step = Step::of(folder, path, remote, json!({ "http": {} }))?;
+    let mut step = Step::of(folder, path, remote, json!({ "http": {}, "mcp": {} }))?;
+    let section = sent_by(&step.value);
     let nothing = Value::Null;
     let old = step.remote.as_ref().map_or(&nothing, |item| &item.value);
     step.meanwhile = match (&step.remote, folder.locked(path, "at")) {
@@ -220,13 +215,13 @@ fn tool(folder: &Folder, service: &Service, path: &str) -> Result<Step> {
     step.changes
         .retain(|change| !of_header(change) || change.new.is_null());
     // The service sends a stored value to no other server.
-    let origin = |tool: &Value| Some(Url::parse(tool["http"]["url"].as_str()?).ok()?.origin());
+    let origin = |tool: &Value| Some(Url::parse(tool[section]["url"].as_str()?).ok()?.origin());
     let moves = origin(&step.value) != origin(old);
-    let headers = step.value["http"]["headers"].as_object();
+    let headers = step.value[section]["headers"].as_object();
     for (header, given) in headers.into_iter().flatten() {
-        let stored = &old["http"]["headers"][header];
+        let stored = &old[section]["headers"][header];
         let is_stored = !moves && !stored.is_null();
-        let field = format!("{path}: `http.headers.{header}`");
+        let field = format!("{path}: `{section}.headers.{header}`");
         let given = given.as_str().unwrap_or_default();
         if given == "***" {
             ensure!(
@@ -239,9 +234,13 @@ fn tool(folder: &Folder, service: &Service, path: &str) -> Result<Step> {
             given.contains("${"),
             "{field} must name a variable of the environment, as `${{NAME}}`: a file has no secret"
         );
+        ensure!(
+            !given.contains("${OFFHOOK_"),
+            "{field} must not name a variable of this command: a tool's server would get its key"
+        );
         let unset = filled(given).err();
         if unset.is_none() || !is_stored {
-            let field = ["http", "headers", header].map(str::to_owned).to_vec();
+            let field = [section, "headers", header].map(str::to_owned).to_vec();
             step.changes.push(Change {
                 field,
                 old: stored.clone(),
@@ -352,13 +351,23 @@ fn gone(path: &str) -> String {
     )
 }
 
+/// The section of a tool that has a URL and headers.
+pub(super) fn sent_by(tool: &Value) -> &'static str {
+    if tool["mcp"].is_object() {
+        "mcp"
+    } else {
+        "http"
+    }
+}
+
 /// A header's value with the environment's in place of `${NAME}`; the error is a name that has none.
 pub(super) fn filled(given: &str) -> Result<String, String> {
     let mut parts = given.split("${");
     let mut value = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (name, rest) = part.split_once('}').unwrap_or((part, ""));
-        value += &std::env::var(name).map_err(|_| name.to_owned())?;
+        let set = std::env::var(name).ok().filter(|set| !set.is_empty());
+        value += &set.ok_or_else(|| name.to_owned())?;
         value += rest;
     }
     Ok(value)

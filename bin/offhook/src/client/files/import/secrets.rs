@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Parts of names of members that hold credentials.
-const NAMES: &str = "apikey secret password passwd credential authorization bearer privatekey encryptedkey signingkey";
+const NAMES: &str = "apikey accesskey passphrase pwd cookie jwt secret password passwd credential authorization bearer privatekey encryptedkey signingkey";
 
 /// How keys and tokens of well-known services begin.
 const BEGINNINGS: &str = "sk- sk_ pk_ rk_ key_ key- ghp_ gho_ github_pat_ glpat- xoxb- xoxp- xapp- AKIA AIza eyJ whsec_ service_live_ SG. pat-";
