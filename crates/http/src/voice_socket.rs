@@ -213,6 +213,7 @@ fn tell(line: &mut Line, event: TalkEvent) {
             is_agent,
             text,
             is_cut,
+            ..
         } => say(line, &messages::turn(is_agent, &text, is_cut)),
         TalkEvent::Tool(text) => say(line, &messages::tool(&text)),
         TalkEvent::Passages(passages) => say(line, &messages::passages(&passages)),

@@ -7,9 +7,9 @@ CREATE TABLE scenarios (
     suite TEXT COLLATE "C",
     definition TEXT NOT NULL,
     created_at timestamptz NOT NULL,
-    updated_at timestamptz NOT NULL,
-    UNIQUE (agent_id, name)
+    updated_at timestamptz NOT NULL
 );
+CREATE UNIQUE INDEX scenarios_name ON scenarios (agent_id, name);
 CREATE INDEX scenarios_page ON scenarios (account_id, created_at, id);
 
 -- Runs of scenarios, the latest of each agent.

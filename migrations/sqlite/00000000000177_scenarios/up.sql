@@ -7,9 +7,9 @@ CREATE TABLE scenarios (
     suite TEXT,
     definition TEXT NOT NULL,
     created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL,
-    UNIQUE (agent_id, name)
+    updated_at INTEGER NOT NULL
 ) STRICT;
+CREATE UNIQUE INDEX scenarios_name ON scenarios (agent_id, name);
 CREATE INDEX scenarios_page ON scenarios (account_id, created_at, id);
 
 -- Runs of scenarios, the latest of each agent.

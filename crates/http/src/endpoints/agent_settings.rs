@@ -36,7 +36,7 @@ async fn get(ask: Ask<AgentsRead, AgentId>) -> Reply {
 
 /// `PUT /v1/agents/{id}/settings`
 async fn set(ask: Ask<AgentsWrite, AgentId, (), Json>) -> Reply {
-    let agents = ask.services().agents();
+    let agents = ask.services().agents().by(ask.caller.actor());
     let view = agents
         .set_settings(ask.account(), ask.id, &ask.body)
         .await?;

@@ -75,7 +75,7 @@ async fn a_client_is_welcomed_and_told_the_tools() {
     assert_eq!(result(&app, "ping", json!({})).await, json!({}));
     let listed = result(&app, "tools/list", json!({})).await;
     let tools = listed["tools"].as_array().cloned().unwrap_or_default();
-    assert_eq!(tools.len(), 22);
+    assert_eq!(tools.len(), 25);
     for tool in &tools {
         let schema = &tool["inputSchema"];
         assert_eq!(schema["type"], "object", "{tool}");

@@ -201,6 +201,8 @@ async fn a_tool_that_the_scenario_does_not_name_does_nothing_and_a_slow_one_is_w
     slow["tools"] = json!([{"name": "look", "answer": "late", "delay_ms": 20_000}]);
     slow["budget_s"] = json!(1);
     let run = bench.run(json!({"scenarios": [slow]})).await;
+    // What takes too long is no pass, whatever was said until then.
+    assert_eq!(run["status"], "failed", "{run}");
     let played = &data_of(&run)[0]["conversations"][0]["played"];
     assert_eq!(
         [&played["ended_by"], &played["lines"]],

@@ -121,7 +121,7 @@ impl Agents {
         }
         let mut secret = None;
         for _ in 0..TRIES {
-            let store = &self.ctx.store;
+            let store = &self.ctx.store.acting(self.actor);
             let found = store.agent_with_settings(account, id).await?;
             let (agent, stored) = found.ok_or(UseCaseError::NotFound)?;
             if agent.runtime == Runtime::Legacy {

@@ -343,6 +343,16 @@ impl Scenario {
         Self::at(Fields::of(json, "")?, "")
     }
 
+    /// Whether it checks that nothing is claimed, for which the agent's guard has to look.
+    pub(super) fn wants_honesty(&self) -> bool {
+        self.checks.iter().any(|one| one.kind == CheckKind::Honest)
+    }
+
+    /// Whether it may end by a limit.
+    pub(super) fn may_be_cut(&self) -> bool {
+        self.checks.iter().any(|one| one.by == Some(EndedBy::Limit))
+    }
+
     /// Its members.
     #[must_use]
     pub fn to_json(&self) -> Json {

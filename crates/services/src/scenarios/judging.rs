@@ -74,8 +74,18 @@ pub(super) fn looked_at(check: &Check, played: &Played) -> Verdict {
     };
     match check.kind {
         CheckKind::Said | CheckKind::NeverSaid => {
+            let pattern = check
+                .pattern
+                .as_deref()
+                .and_then(|pattern| matching(pattern).ok());
+            let words = check.text.as_deref().map(str::to_lowercase);
+            let is_said = |text: &str| match (&words, &pattern) {
+                (Some(words), _) => text.to_lowercase().contains(words),
+                (None, Some(pattern)) => pattern.faults(&Value::from(text), 1).is_empty(),
+                (None, None) => false,
+            };
             let found = played.transcript.iter().find(|line| {
-                line.role == TurnRole::Agent && in_turn(line.turn) && is_said(check, &line.text)
+                line.role == TurnRole::Agent && in_turn(line.turn) && is_said(&line.text)
             });
             let is_wanted = check.kind == CheckKind::Said;
             match found {
@@ -175,17 +185,6 @@ fn latency(check: &Check, played: &Played) -> Verdict {
         passes,
         format!("The slowest answer took {slowest} ms{first}."),
     )
-}
-
-fn is_said(check: &Check, text: &str) -> bool {
-    if let Some(words) = &check.text {
-        return text.to_lowercase().contains(&words.to_lowercase());
-    }
-    let pattern = check.pattern.as_deref().map(matching);
-    let Some(Ok(validator)) = pattern else {
-        return false;
-    };
-    validator.faults(&Value::from(text), 1).is_empty()
 }
 
 /// Why a JSON text does not fit a schema.

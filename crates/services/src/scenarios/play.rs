@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::{AccountId, Channel, Clock, ConversationId, EndedBy, TurnRole};
+use offhook_domain::{AccountId, Channel, Clock, EndedBy, TurnRole};
 use offhook_engine::ports::{Models, NoTools, Tools as _};
 use offhook_engine::{
     ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Latencies, Persona, Turn, answer,
@@ -64,8 +64,9 @@ pub struct Played {
     pub claims_replaced: u32,
     /// A model could not be reached.
     pub no_reply: bool,
-    /// The recorded conversation, if one was played again.
-    pub recording: Option<ConversationId>,
+    /// It took longer than it may.
+    #[serde(skip)]
+    pub is_cut: bool,
     /// What was said in it. This is not stored: it lasts as long as the conversation.
     pub before: Option<Vec<SaidLine>>,
 }
@@ -80,7 +81,7 @@ impl Played {
             lines: 0,
             claims_replaced: 0,
             no_reply: false,
-            recording: None,
+            is_cut: false,
             before: None,
         }
     }
@@ -108,7 +109,8 @@ pub(super) async fn play(
         mocks: Some(Arc::new(Mocks::new(&scenario.tools))),
         notes: None,
     };
-    let ready = trials.prepare(account, draft, stage).await?;
+    let mut ready = trials.prepare(account, draft, stage).await?;
+    ready.persona.guard |= scenario.wants_honesty();
     let stand = Stand {
         agent: Arc::new(ready.persona.clone()),
         tools: Recorded {
@@ -121,9 +123,9 @@ pub(super) async fn play(
         played: Mutex::new(Played::new()),
     };
     let budget = Duration::from_secs(scenario.budget_s.unsigned_abs());
-    // Beyond its time, what was said so far is judged.
-    let _ = timeout(budget, stand.hold(scenario)).await;
+    let is_cut = timeout(budget, stand.hold(scenario)).await.is_err();
     let mut played = stand.played.into_inner();
+    played.is_cut = is_cut;
     played.tools = stand.tools.used.into_inner();
     Ok(Stood {
         played,

@@ -9,7 +9,8 @@ use offhook_boxed::boxed;
 use offhook_domain::body::Body as _;
 use offhook_domain::json::{Fault, FieldError, Json};
 use offhook_domain::{
-    AccountId, AgentConfig, AgentId, CheckResult, Scope, TestRunId, TestStatus, Timestamp,
+    AccountId, AgentConfig, AgentId, CheckKind, CheckResult, ConversationId, Scope, TestRunId,
+    TestStatus, Timestamp,
 };
 use offhook_storage::{Store, StoreError, TestResult, TestRun, mint};
 use serde::Serialize;
@@ -18,7 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
-use super::format::{AT_ONCE, RunScenarios, Scenario};
+use super::format::{AT_ONCE, Check, RunScenarios, Scenario};
 use super::judging::{Judged, judge};
 use super::play::{Played, play};
 use super::recorded::before;
@@ -32,6 +33,12 @@ use crate::{Caller, Page, PageRequest, Refusal};
 
 /// Runs that an account may have under way in a process.
 const RUNS_AT_ONCE: usize = 2;
+
+/// Conversations by sound at once, each of which is a call for this process.
+const SOUND_AT_ONCE: usize = 4;
+
+/// How long a model may take for a check.
+const JUDGED_WITHIN: u64 = 120;
 
 /// How long a run may take beside its conversations.
 const SLACK: Duration = Duration::from_secs(120);
@@ -47,8 +54,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(300);
 pub struct Conversation {
     pub status: TestStatus,
     pub checks: Vec<Judged>,
-    /// Why it could not be held.
+    /// Why it could not be held, or not to its end.
     pub error: Option<String>,
+    /// The recorded conversation, if one was played again.
+    pub recording: Option<ConversationId>,
     /// What was said and done; of those that passed, only the first shows it.
     pub played: Option<Played>,
 }
@@ -121,25 +130,26 @@ impl Scenarios {
         if is_recorded && !hears(caller) {
             return Err(FieldError::new("recording", Fault::NeedsScope(HEARS.as_str())).into());
         }
-        let tested = tested(scenarios, options.runs);
+        let tested = tested(scenarios, options.runs, options.sound);
+        let has_sound = options.sound || is_recorded;
         let place = Place::among(
             &self.running,
             account,
             RUNS_AT_ONCE,
             Refusal::TestRunsBusy(RUNS_AT_ONCE),
         )?;
-        let conversations: i64 = tested.iter().map(|one| one.scenario.runs).sum();
-        let conversations = i32::try_from(conversations).unwrap_or(i32::MAX);
-        self.trials.count(account, [0, 0, conversations]).await?;
         let tools = shared
             .ctx
             .tools_to_pin(account, &config, &shared.tool_client);
         let tools: Vec<_> = tools.await??.into_iter().map(|(tool, _)| tool).collect();
         let content = required::content(&shared.ctx, &agent, version, &stored, &tools).await?;
+        let conversations: i64 = tested.iter().map(|one| one.scenario.runs).sum();
+        let conversations = i32::try_from(conversations).unwrap_or(i32::MAX);
+        self.trials.count(account, [0, 0, conversations]).await?;
         let analysis = shared.store.analysis_schema(id).await?;
         let parallel = usize::try_from(options.parallel)
             .unwrap_or(1)
-            .clamp(1, AT_ONCE);
+            .clamp(1, if has_sound { SOUND_AT_ONCE } else { AT_ONCE });
         let at = shared.clock.now();
         let run = TestRun {
             id: mint(at),
@@ -267,16 +277,27 @@ async fn covered(
         }
         let mut all: Vec<Value> = serde_json::from_str(&result.detail).unwrap_or_default();
         for conversation in &mut all {
-            let played = &mut conversation["played"];
-            let id = played["recording"].as_str().and_then(|id| id.parse().ok());
-            let Some(id) = id else { continue };
+            let id = conversation["recording"].as_str();
+            let Some(id) = id.and_then(|id| id.parse().ok()) else {
+                continue;
+            };
             let lines = match hears {
                 true => before(store, account, id).await?,
                 false => None,
             };
             match lines {
-                Some(lines) => played["before"] = serde_json::to_value(lines).unwrap_or_default(),
-                None => *played = Value::Null,
+                Some(_) if conversation["played"].is_null() => {}
+                Some(lines) => {
+                    conversation["played"]["before"] =
+                        serde_json::to_value(lines).unwrap_or_default();
+                }
+                None => {
+                    conversation["played"] = Value::Null;
+                    // They quote what was said.
+                    for check in conversation["checks"].as_array_mut().into_iter().flatten() {
+                        check["detail"] = "".into();
+                    }
+                }
             }
         }
         result.detail = serde_json::to_string(&all).unwrap_or_default();
@@ -294,15 +315,19 @@ fn as_of(mut run: TestRun, now: Timestamp) -> TestRun {
 }
 
 /// The scenarios with `runs` conversations each, if given. One that holds fewer than its own number does not count for a
-/// required suite, so that its fingerprint is another one.
-fn tested(scenarios: Vec<Scenario>, runs: Option<i64>) -> Vec<Tested> {
+/// required suite, nor does one in writing that was held by sound: their fingerprints are others.
+fn tested(scenarios: Vec<Scenario>, runs: Option<i64>, sound: bool) -> Vec<Tested> {
     let each = (0..).zip(scenarios).map(|(place, mut scenario)| {
         let own = scenario.digest();
         let enough = runs.is_none_or(|runs| runs >= scenario.runs);
         scenario.runs = runs.unwrap_or(scenario.runs);
+        let digest = match (enough, sound && scenario.recording.is_none()) {
+            (true, false) => own,
+            (_, by_sound) => format!("{} {by_sound}", scenario.digest()),
+        };
         Tested {
             place,
-            digest: if enough { own } else { scenario.digest() },
+            digest,
             scenario,
         }
     });
@@ -311,12 +336,15 @@ fn tested(scenarios: Vec<Scenario>, runs: Option<i64>) -> Vec<Tested> {
 
 /// The longest that a run may take.
 fn longest(tested: &[Tested], parallel: usize) -> Duration {
-    let each = tested.iter().map(|one| &one.scenario);
-    let each = each.map(|one| u64::try_from(one.runs * one.budget_s).unwrap_or(0));
+    let each = tested.iter().map(|one| {
+        let scenario = &one.scenario;
+        let by_model =
+            |check: &&Check| matches!(check.kind, CheckKind::Judge | CheckKind::Analysis);
+        let judged = scenario.checks.iter().filter(by_model).count() as u64 * JUDGED_WITHIN;
+        scenario.runs.unsigned_abs() * (scenario.budget_s.unsigned_abs() + judged)
+    });
     let (all, most) = each.fold((0, 0), |(all, most), one| (all + one, one.max(most)));
-    let parallel = u64::try_from(parallel).unwrap_or(1).max(1);
-    // Judges take their time beside the conversations.
-    Duration::from_secs(2 * (all / parallel + most)) + SLACK
+    Duration::from_secs(all / parallel.max(1) as u64 + most) + SLACK
 }
 
 impl Bench {
@@ -336,6 +364,7 @@ impl Bench {
         let status = tokio::select! {
             statuses = all => worst(statuses.into_iter()),
             () = shared.live.chats.hurry().cancelled() => TestStatus::Interrupted,
+            () = tokio::time::sleep(self.run.deadline_at.since(self.run.created_at)) => TestStatus::Interrupted,
         };
         let (id, at) = (self.run.id, shared.clock.now());
         let ended = retried(|| shared.store.end_test_run(id, status, at));
@@ -406,6 +435,7 @@ impl Bench {
                     status: TestStatus::Error,
                     checks: Vec::new(),
                     error: Some(error.to_string()),
+                    recording: scenario.recording,
                     played: None,
                 };
             }
@@ -413,6 +443,9 @@ impl Bench {
         let (status, checks, error) = if stood.played.no_reply {
             let why = "No model could be reached.".to_owned();
             (TestStatus::Error, Vec::new(), Some(why))
+        } else if stood.played.is_cut && !scenario.may_be_cut() {
+            let why = format!("It took longer than `budget_s`, {} s.", scenario.budget_s);
+            (TestStatus::Failed, Vec::new(), Some(why))
         } else {
             let checks = judge(scenario, &stood, self.analysis.as_deref()).await;
             let statuses = checks.iter().map(|check| match check.result {
@@ -426,6 +459,7 @@ impl Bench {
             status,
             checks,
             error,
+            recording: scenario.recording,
             played: Some(stood.played),
         }
     }

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use offhook_domain::{AccountId, Channel, ConversationId, EndedBy, TurnRole};
+use offhook_domain::{
+    AccountId, CallOutcome, Channel, ConversationId, EndedBy, TerminationReason, TurnRole,
+};
 use offhook_engine::ports::audio::{FRAME_SAMPLES, SAMPLE_RATE};
 use offhook_engine::ports::speech::{SpeechPiece, SpokenText};
 use offhook_media::wav::HEADER_LEN;
@@ -34,9 +36,8 @@ const SPOKEN_WITHIN: Duration = Duration::from_secs(20);
 /// Sound above this is no silence.
 const LOUD: u16 = 200;
 
-/// Samples of a caller's line, and of a recording's side, at most.
+/// Samples of a caller's line at most.
 const LINE_SAMPLES: usize = 60 * SAMPLE_RATE as usize;
-const TAPE_SAMPLES: usize = 600 * SAMPLE_RATE as usize;
 
 /// Who calls.
 enum Caller {
@@ -58,12 +59,15 @@ pub(super) async fn play_by_sound(
         mocks: Some(Arc::new(Mocks::new(&scenario.tools))),
         notes: None,
     };
+    // Refused before anything is spoken; the conversation takes a slot of its own.
+    drop(trials.0.slot()?);
     let mut ready = trials.prepare(account, draft, stage).await?;
+    ready.persona.guard |= scenario.wants_honesty();
     if !ready.providers.can_speak(&ready.config) {
         return Err(UseCaseError::Conflict(Refusal::SpeechUnavailable));
     }
     let caller = match scenario.recording {
-        Some(id) => Caller::Tape(tape(trials, account, id).await?),
+        Some(id) => Caller::Tape(tape(trials, (account, id), scenario.budget_s).await?),
         None => Caller::Lines(spoken(trials, account, &ready, scenario).await?),
     };
     let budget = Duration::from_secs(scenario.budget_s.unsigned_abs());
@@ -82,7 +86,6 @@ pub(super) async fn play_by_sound(
         .hold(&mut talk, budget)
         .await;
     played.tools = std::mem::take(&mut *tools.used.lock());
-    played.recording = scenario.recording;
     Ok(Stood {
         played,
         models: providers.models.clone(),
@@ -109,8 +112,14 @@ async fn spoken(
     let found = ready.providers.speech.synthesizer(&provider, &settings);
     let voice = found.map_err(|_| failed())?;
     let voice = voice.open(settings).await.map_err(|_| failed())?;
+    let most = usize::try_from(scenario.budget_s).unwrap_or(0) * SAMPLE_RATE as usize;
+    let mut spoken = 0;
     let mut all = Vec::with_capacity(lines.len());
     for line in lines {
+        // What the time does not suffice for is not paid for.
+        if spoken > most {
+            break;
+        }
         let mut pieces = voice.speak(SpokenText {
             text: line.say.clone(),
             before: String::new(),
@@ -130,19 +139,26 @@ async fn spoken(
             Some(samples)
         };
         let samples = timeout(SPOKEN_WITHIN, gathered).await.ok().flatten();
-        all.push((line.clone(), samples.ok_or_else(failed)?));
+        let samples = samples.ok_or_else(failed)?;
+        spoken += samples.len();
+        all.push((line.clone(), samples));
     }
     Ok(all)
 }
 
 /// The caller's side of a recording.
-async fn tape(trials: &Trials, account: AccountId, id: ConversationId) -> Result<Vec<i16>> {
+async fn tape(
+    trials: &Trials,
+    (account, id): (AccountId, ConversationId),
+    budget_s: i64,
+) -> Result<Vec<i16>> {
     let gone = || UseCaseError::Conflict(Refusal::NoTape);
     let recordings = &trials.0.recordings;
     let found = recordings.find(account, id).await;
     let found = found.ok().flatten().ok_or_else(gone)?;
     let header = usize::try_from(HEADER_LEN).unwrap_or(0);
-    let most = (header + 4 * TAPE_SAMPLES) as u64;
+    let seconds = usize::try_from(budget_s).unwrap_or(0);
+    let most = (header + 4 * seconds * SAMPLE_RATE as usize) as u64;
     let content = found.part(0, found.bytes.min(most)).await;
     let mut content = content.ok().flatten().ok_or_else(gone)?;
     let mut bytes = Vec::new();
@@ -217,8 +233,18 @@ impl<'a> Line<'a> {
             tokio::select! {
                 biased;
                 event = talk.next() => match event {
-                    TalkEvent::Ended(_) => {
-                        if !is_over { self.played.ended_by = EndedBy::Agent; }
+                    TalkEvent::Ended(outcome) => {
+                        match outcome {
+                            _ if is_over => {}
+                            Some(CallOutcome::Completed(TerminationReason::AgentHangup)) => {
+                                self.played.ended_by = EndedBy::Agent;
+                            }
+                            Some(CallOutcome::Completed(_)) => {
+                                self.played.ended_by = EndedBy::Limit;
+                                self.played.is_cut = true;
+                            }
+                            Some(CallOutcome::Failed(_)) | None => self.played.no_reply = true,
+                        }
                         return self.played;
                     }
                     event => self.heard(event),
@@ -227,6 +253,7 @@ impl<'a> Line<'a> {
                     let now = Instant::now();
                     if let Some(by) = self.end(now, budget) {
                         self.played.ended_by = by;
+                        self.played.is_cut = by == EndedBy::Limit;
                         is_over = true;
                         talk.hang_up();
                         continue;
@@ -253,7 +280,7 @@ impl<'a> Line<'a> {
                     if !std::mem::replace(&mut self.answered, true) && self.at > 0 && !self.speaks {
                         self.played.answers.push(AnswerTime {
                             turn: self.at,
-                            first_text_ms: None,
+                            first_text_ms: Some(millis(now - self.caller_ended)),
                             ms: millis(now - self.caller_ended),
                         });
                     }
@@ -265,7 +292,9 @@ impl<'a> Line<'a> {
                 is_agent,
                 text,
                 is_cut,
+                unproven,
             } => {
+                self.played.claims_replaced += unproven;
                 let role = if is_agent {
                     TurnRole::Agent
                 } else {
@@ -351,6 +380,11 @@ impl<'a> Line<'a> {
         if matches!(self.caller, Caller::Tape(_)) {
             // On a tape nobody says where a line ends.
             if is_loud {
+                if self.at == 0 || now - self.caller_ended >= PAUSE {
+                    self.at += 1;
+                    self.tools.turn.store(self.at, Ordering::Relaxed);
+                    self.played.lines = self.at;
+                }
                 (self.caller_ended, self.answered) = (now, false);
             }
         } else if self.speaks && self.sent >= samples.len() {

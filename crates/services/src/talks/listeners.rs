@@ -83,7 +83,7 @@ mod tests {
         }
         let told = news.try_recv();
         assert!(
-            matches!(&told, Ok(TalkEvent::Turn { is_agent: true, text, is_cut: true }) if text == "Hi."),
+            matches!(&told, Ok(TalkEvent::Turn { is_agent: true, text, is_cut: true, .. }) if text == "Hi."),
             "{told:?}"
         );
         let end = CallOutcome::Completed(TerminationReason::AgentHangup);

@@ -23,6 +23,8 @@ pub enum TalkEvent {
         text: String,
         /// Whether it was cut short.
         is_cut: bool,
+        /// How often an honest sentence took the place of a claim.
+        unproven: u32,
     },
     /// A tool was called: its name, arguments and answer as transcripts have them. Members trying an agent see it.
     Tool(String),
@@ -41,6 +43,7 @@ impl TalkEvent {
             TurnRole::Tool => Self::Tool(turn.text),
             role => Self::Turn {
                 is_agent: role == TurnRole::Agent,
+                unproven: turn.source.map_or(0, |source| source.unproven),
                 text: turn.text,
                 is_cut: turn.interrupted,
             },

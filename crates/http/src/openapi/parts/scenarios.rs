@@ -88,7 +88,6 @@ impl Shape for Conversations<'_> {
             ("lines", integer()),
             ("claims_replaced", integer()),
             ("no_reply", boolean()),
-            ("recording", nullable(uuid())),
             ("before", nullable(array(line))),
         ]);
         let check = object(&[
@@ -100,6 +99,7 @@ impl Shape for Conversations<'_> {
             ("status", words(TestStatus::ALL)),
             ("checks", array(check)),
             ("error", nullable(string())),
+            ("recording", nullable(uuid())),
             ("played", nullable(played)),
         ]))
     }

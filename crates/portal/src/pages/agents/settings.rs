@@ -107,7 +107,7 @@ pub(super) async fn copy(post: &Post<Developer>, from: AgentId, to: &AgentView) 
         required_suite: None,
         ..current(post, from).await?.settings
     };
-    let agents = post.services().agents();
+    let agents = post.services().agents().by(post.person.actor());
     let body = body(&fields_of(&settings));
     agents
         .set_settings(post.account(), to.agent.id, &body)
@@ -325,7 +325,7 @@ pub(super) async fn set(post: Post<Developer>) -> Answer {
     let before = current(&post, id).await?;
     let labels = labels(t);
     let work = async {
-        let agents = post.services().agents();
+        let agents = post.services().agents().by(post.person.actor());
         agents
             .set_settings(post.account(), id, &body(&post.fields))
             .await

@@ -55,8 +55,8 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     let base = format!("{PATH}/agents/{}/tests", agent.id);
     let body = html! {
         p.lead { (t.t(
-            "A scenario is a conversation that is held with the agent, in writing, and what must be so afterwards. Tools do nothing: they answer what the scenario says. Test conversations cost no credits.",
-            "Un escenario es una conversación que se tiene con el agente, por escrito, y lo que debe cumplirse después. Las herramientas no hacen nada: contestan lo que dice el escenario. Las conversaciones de prueba no cuestan créditos.",
+            "A scenario is a conversation that is held with the agent, and what must be so afterwards. Tools answer what the scenario says and do nothing, unless it says live. Test conversations cost no credits.",
+            "Un escenario es una conversación que se tiene con el agente y lo que debe cumplirse después. Las herramientas contestan lo que dice el escenario y no hacen nada, salvo las marcadas live. Las conversaciones de prueba no cuestan créditos.",
         )) }
         @if may {
             div.page-actions {
