@@ -18,7 +18,7 @@ pub(crate) use self::import::ImportCommand;
 use self::plan::Plan;
 use self::remote::{Item, Service, word};
 use super::Remote;
-use crate::output::{self, Exit, printable};
+use crate::output::{self, Exit};
 
 #[derive(Debug, Args)]
 pub(crate) struct FolderArgs {
@@ -92,8 +92,7 @@ impl FolderArgs {
             let mut diff = diff.unified_diff();
             all.push(diff.header(&names[0], &names[1]).to_string());
         }
-        let words = plan::printable(all.concat().trim_end());
-        output::print(json, &json!(all), &words)?;
+        output::print(json, &json!(all), all.concat().trim_end())?;
         ensure!(all.is_empty(), CHANGES);
         Ok(())
     }

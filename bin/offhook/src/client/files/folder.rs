@@ -224,7 +224,7 @@ fn is_ours(path: &str) -> bool {
             && printable(name) == **name
     };
     let names: Vec<&str> = path.split('/').collect();
-    names.iter().all(|name| is_name(&name))
+    names.iter().all(is_name)
         && match names.as_slice() {
             ["tools" | "knowledge", _] => true,
             [_, file] => *file == AGENT,

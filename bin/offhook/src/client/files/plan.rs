@@ -113,7 +113,7 @@ impl Plan {
             0 => "no changes".to_owned(),
             all => format!("{new} to create, {} to change", all - new),
         });
-        printable(&lines.join("\n"))
+        lines.join("\n")
     }
 
     pub(super) fn json(&self) -> Value {
