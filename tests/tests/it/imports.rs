@@ -76,9 +76,9 @@ async fn what_was_imported_can_be_applied() {
             let mut command = customer.command(line);
             for name in [
                 "TOOL_BOOK_APPOINTMENT_X_API_KEY",
-                "GET_BALANCE_AUTHORIZATION",
-                "ROOM_SERVICE_AUTHORIZATION",
-                "FIND_SLOT_AUTHORIZATION",
+                "TOOL_GET_BALANCE_AUTHORIZATION",
+                "TOOL_ROOM_SERVICE_AUTHORIZATION",
+                "TOOL_FIND_SLOT_AUTHORIZATION",
             ] {
                 command.env(name, "k-1");
             }

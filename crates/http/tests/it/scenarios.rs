@@ -410,6 +410,10 @@ async fn a_run_is_followed_until_it_has_ended_and_listed_with_its_agent() {
         "{events}"
     );
     assert_eq!(events.matches("event: result").count(), 1, "{events}");
+    // Who asks later is told the end, with all results.
+    let late = app.get(&format!("{target}/events")).await;
+    let said = String::from_utf8_lossy(&late.body);
+    assert_eq!((late.status, said.matches("data: ").count()), (200, 2));
     let detail = app.read(&target).await;
     let conversations = detail["results"][0]["conversations"].as_array();
     assert_eq!(conversations.map(Vec::len), Some(3));
@@ -674,4 +678,52 @@ async fn a_recorded_caller_is_played_again_with_the_same_pauses() {
         before.is_some_and(|lines| lines.len() > 1 && lines[0]["text"] == "Hello."),
         "{run}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_tested_says_why() {
+    let bench = Bench::start().await;
+    let app = &bench.app;
+    let names = ["One", "Two"].map(|name| {
+        let mut scenario = bench.stored(booking(json!([{"kind": "honest"}])));
+        scenario["name"] = json!(name);
+        scenario
+    });
+    let mut ids = Vec::new();
+    for scenario in &names {
+        let made = app.post("/v1/scenarios", scenario.clone()).await;
+        ids.push(text(&made.assert(201)["id"]));
+    }
+    let taken = app.patch(&format!("/v1/scenarios/{}", ids[1]), json!({"name": "One"}));
+    taken.await.assert_error(409, "conflict");
+
+    let credentials = app.services.credentials();
+    let legacy = offhook_domain::CredentialProvider::Legacy;
+    client::must(credentials.set(app.account, legacy, "sim_acme").await);
+    client::must(app.services.legacy().sync(app.account).await);
+    let agents = app.read("/v1/agents?runtime=legacy").await;
+    let legacy = text(&data(&agents)[0]["id"]);
+    let mut scenario = names[0].clone();
+    scenario["agent_id"] = json!(legacy);
+    let runs = format!("/v1/agents/{legacy}/test-runs");
+    for refused in [
+        app.post("/v1/scenarios", scenario).await,
+        app.get(&runs).await,
+        app.post(&runs, "{}").await,
+    ] {
+        refused.assert_error(422, "unsupported_runtime");
+    }
+    app.dial();
+    let of_legacy = text(&app.call(&legacy, CUSTOMER).await["id"]);
+    let unanswered = app.agent().await;
+    let unanswered = text(&app.call(&unanswered, "+15005550002").await["id"]);
+    for (handle, status, code) in [
+        (of_legacy, 422, "unsupported_runtime"),
+        (unanswered, 409, "conflict"),
+    ] {
+        app.ended(&handle).await;
+        let id = handle.trim_start_matches("call_");
+        let target = format!("/v1/conversations/{id}/scenario");
+        app.get(&target).await.assert_error(status, code);
+    }
 }

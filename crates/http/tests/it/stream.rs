@@ -101,7 +101,17 @@ async fn the_eleventh_stream_of_a_key_is_refused_until_one_is_closed() {
     let campaign = json!({"name": "Spring", "agent_id": agent});
     let campaign = app.post("/v1/campaigns", campaign).await.assert(201);
     let progress = format!("/v1/campaigns/{}/events", text(&campaign["id"]));
-    for target in [&target, &progress, "/v1/logs/stream", "/v1/webhooks/stream"] {
+    let scenario = json!({"name": "Greets", "turns": ["Hello."], "checks": [{"kind": "honest"}]});
+    let runs = format!("/v1/agents/{agent}/test-runs");
+    let run = app.post(&runs, json!({"scenarios": [scenario]})).await;
+    let run = format!("{runs}/{}/events", text(&run.assert(201)["id"]));
+    for target in [
+        &target,
+        &progress,
+        &run,
+        "/v1/logs/stream",
+        "/v1/webhooks/stream",
+    ] {
         let refused = app.get(target).await;
         refused.assert_error(409, "conflict");
         assert!(refused.number("x-ratelimit-remaining") > 0);
