@@ -342,18 +342,17 @@ fn held(conversation: &Value, t: Lang) -> Markup {
 /// The lines of a conversation, with the seconds by sound.
 fn said(lines: &[Value], t: Lang) -> Markup {
     html! {
-        dl.facts {
-            @for line in lines {
-                dt { @match line["role"].as_str() {
+        @for line in lines {
+            p {
+                strong { @match line["role"].as_str() {
                     Some("agent") => (t.t("Agent", "Agente")),
                     Some("user") => (t.t("Caller", "Quien llama")),
                     _ => (t.t("Tool", "Herramienta")),
                 } }
-                dd {
-                    @if let Some(ms) = line["at_ms"].as_u64() { span.soft { (format!("{:.1} s", ms as f64 / 1_000.0)) } " " }
-                    (line["text"].as_str().unwrap_or_default())
-                    @if line["interrupted"] == true { " " (badge(Tone::Busy, t.t("interrupted", "interrumpido"))) }
-                }
+                " "
+                @if let Some(ms) = line["at_ms"].as_u64() { span.soft { (format!("{:.1} s", ms as f64 / 1_000.0)) } " " }
+                (line["text"].as_str().unwrap_or_default())
+                @if line["interrupted"] == true { " " (badge(Tone::Busy, t.t("interrupted", "interrumpido"))) }
             }
         }
     }
