@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -78,9 +79,19 @@ pub struct UsedTool {
 
 /// Tools whose calls are noted.
 pub(super) struct Recorded {
-    pub(super) inner: Arc<dyn Tools>,
-    pub(super) turn: std::sync::atomic::AtomicUsize,
+    inner: Arc<dyn Tools>,
+    pub(super) turn: AtomicUsize,
     pub(super) used: Mutex<Vec<UsedTool>>,
+}
+
+impl Recorded {
+    pub(super) fn over(inner: Arc<dyn Tools>) -> Self {
+        Self {
+            inner,
+            turn: AtomicUsize::new(0),
+            used: Mutex::default(),
+        }
+    }
 }
 
 #[async_trait]
@@ -93,7 +104,7 @@ impl Tools for Recorded {
         let place = {
             let mut used = self.used.lock();
             used.push(UsedTool {
-                turn: self.turn.load(std::sync::atomic::Ordering::Relaxed),
+                turn: self.turn.load(Ordering::Relaxed),
                 name: call.name.clone(),
                 arguments: call.arguments.clone(),
                 // Stays if the tool takes longer than it may.

@@ -1,6 +1,6 @@
 //! A conversation of a scenario, in writing.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -96,28 +96,35 @@ struct Stand {
     played: Mutex<Played>,
 }
 
-/// Holds the conversation. Fails if it cannot begin.
-pub(super) async fn play(
+/// Prepares the agent for a scenario: its tools answer as that says.
+pub(super) async fn staged(
     trials: &Trials,
     (account, version): (AccountId, i32),
     draft: &Draft,
-    scenario: &Scenario,
-) -> Result<Stood> {
+    (scenario, channel): (&Scenario, Channel),
+) -> Result<Ready> {
     let stage = Stage {
-        channel: Channel::Chat,
+        channel,
         version: Some(version),
         mocks: Some(Arc::new(Mocks::new(&scenario.tools))),
         notes: None,
     };
     let mut ready = trials.prepare(account, draft, stage).await?;
     ready.persona.guard |= scenario.wants_honesty();
+    Ok(ready)
+}
+
+/// Holds the conversation. Fails if it cannot begin.
+pub(super) async fn play(
+    trials: &Trials,
+    of: (AccountId, i32),
+    draft: &Draft,
+    scenario: &Scenario,
+) -> Result<Stood> {
+    let ready = staged(trials, of, draft, (scenario, Channel::Chat)).await?;
     let stand = Stand {
         agent: Arc::new(ready.persona.clone()),
-        tools: Recorded {
-            inner: ready.tools.clone(),
-            turn: AtomicUsize::new(0),
-            used: Mutex::default(),
-        },
+        tools: Recorded::over(ready.tools.clone()),
         ready,
         clock: trials.0.clock.clone(),
         played: Mutex::new(Played::new()),

@@ -212,8 +212,10 @@ impl Scenarios {
     ) -> Result<Progress> {
         let (store, account) = (&self.trials.0.store, caller.account.id);
         let found = store.test_run(account, id).await?;
-        let found = found.filter(|(run, _)| run.agent_id == agent);
-        let (run, results) = found.ok_or(UseCaseError::NotFound)?;
+        let found = found.filter(|run| run.agent_id == agent);
+        let run = found.ok_or(UseCaseError::NotFound)?;
+        // After the run: one that has ended has all of its results.
+        let results = store.test_results(id).await?;
         let results = covered(store, account, hears(caller), results).await?;
         let run = as_of(run, self.trials.0.clock.now());
         Ok(Progress { run, results })
@@ -230,12 +232,15 @@ impl Scenarios {
         stream::unfold(begins, move |following| async move {
             let (shared, last, mut seen) = following?;
             loop {
-                let (run, mut results) = match shared.store.test_run(account, id).await {
-                    Ok(found) => found?,
+                let run = match shared.store.test_run(account, id).await {
+                    Ok(found) => as_of(found?, shared.clock.now()),
                     Err(error) => return Some((Err(error), None)),
                 };
-                let run = as_of(run, shared.clock.now());
                 if last.as_ref() != Some(&run) {
+                    let mut results = match shared.store.test_results(id).await {
+                        Ok(results) => results,
+                        Err(error) => return Some((Err(error), None)),
+                    };
                     results.retain(|result| seen.insert(result.place));
                     let covered = covered(&shared.store, account, hears, results);
                     let results = match covered.await {

@@ -2,7 +2,7 @@
 //! again, and the agent's ear listens.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -12,17 +12,16 @@ use offhook_domain::{
 use offhook_engine::ports::audio::{FRAME_SAMPLES, SAMPLE_RATE};
 use offhook_engine::ports::speech::{SpeechPiece, SpokenText};
 use offhook_media::wav::HEADER_LEN;
-use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use super::format::{CallerLine, Scenario};
-use super::mocks::{Mocks, Recorded};
-use super::play::{AnswerTime, Played, SaidLine, Stood};
+use super::mocks::Recorded;
+use super::play::{AnswerTime, Played, SaidLine, Stood, staged};
 use crate::Refusal;
 use crate::error::{Result, UseCaseError};
 use crate::talks::{Talk, TalkEvent};
-use crate::trials::{Draft, Ready, Stage, Trials};
+use crate::trials::{Draft, Ready, Trials};
 
 /// How long the agent is quiet before the caller speaks.
 const PAUSE: Duration = Duration::from_millis(800);
@@ -49,20 +48,14 @@ enum Caller {
 /// Holds the conversation. Fails if it cannot begin.
 pub(super) async fn play_by_sound(
     trials: &Trials,
-    (account, version): (AccountId, i32),
+    of: (AccountId, i32),
     draft: &Draft,
     scenario: &Scenario,
 ) -> Result<Stood> {
-    let stage = Stage {
-        channel: Channel::WidgetVoice,
-        version: Some(version),
-        mocks: Some(Arc::new(Mocks::new(&scenario.tools))),
-        notes: None,
-    };
+    let (account, _) = of;
     // Refused before anything is spoken; the conversation takes a slot of its own.
     drop(trials.0.slot()?);
-    let mut ready = trials.prepare(account, draft, stage).await?;
-    ready.persona.guard |= scenario.wants_honesty();
+    let mut ready = staged(trials, of, draft, (scenario, Channel::WidgetVoice)).await?;
     if !ready.providers.can_speak(&ready.config) {
         return Err(UseCaseError::Conflict(Refusal::SpeechUnavailable));
     }
@@ -72,11 +65,7 @@ pub(super) async fn play_by_sound(
     };
     let budget = Duration::from_secs(scenario.budget_s.unsigned_abs());
     ready.persona.max_duration = ready.persona.max_duration.min(budget);
-    let tools = Arc::new(Recorded {
-        inner: ready.tools.clone(),
-        turn: AtomicUsize::new(0),
-        used: Mutex::default(),
-    });
+    let tools = Arc::new(Recorded::over(ready.tools.clone()));
     ready.tools = tools.clone();
     let agent = Arc::new(ready.persona.clone());
     let providers = ready.providers.clone();

@@ -144,26 +144,19 @@ impl Store {
             .read_all(self)
     }
 
-    /// A run with its results from place `from` on, in their order.
-    pub fn test_run(
-        &self,
-        account: AccountId,
-        id: TestRunId,
-    ) -> Answer<'_, Option<(TestRun, Vec<TestResult>)>> {
-        read!(self, |conn| {
-            let run = own!(test_runs, account, id)
-                .select(TestRun::as_select())
-                .found(conn)
-                .await?;
-            let run = some_or!(run, None);
-            let of_run = results::table
-                .filter(results::run_id.eq(V(id)))
-                .order(results::place)
-                .select(TestResult::as_select())
-                .load(conn)
-                .await?;
-            Ok(Some((run, of_run)))
-        })
+    pub fn test_run(&self, account: AccountId, id: TestRunId) -> Answer<'_, Option<TestRun>> {
+        own!(test_runs, account, id)
+            .select(TestRun::as_select())
+            .read_first(self)
+    }
+
+    /// The results of a run so far, in the order of its scenarios. The caller has looked the run up for its account.
+    pub fn test_results(&self, run: TestRunId) -> Answer<'_, Vec<TestResult>> {
+        results::table
+            .filter(results::run_id.eq(V(run)))
+            .order(results::place)
+            .select(TestResult::as_select())
+            .read_all(self)
     }
 
     /// The fingerprints of the scenarios that this content was tested with, each with what came of it, oldest first.
