@@ -91,9 +91,10 @@ fn scenarios(all: &[ScenarioView], base: &str, t: Lang) -> Markup {
         (Table::of(t.t("Scenarios", "Escenarios"), all)
             .column(t.t("Scenario", "Escenario"), |view| html! { a href={ (base) "/" (view.row.id) } { (view.row.name) } })
             .column(t.t("Suite", "Grupo"), |view| view.row.suite.as_deref().unwrap_or("–"))
-            .column(t.t("Caller", "Quien llama"), |view| match &view.scenario.turns {
-                Some(lines) => format!("{} {}", lines.len(), t.t("lines", "líneas")),
-                None => t.t("Played by the model", "Lo interpreta el modelo").to_owned(),
+            .column(t.t("Caller", "Quien llama"), |view| match (&view.scenario.turns, view.scenario.recording) {
+                (Some(lines), _) => format!("{} {}", lines.len(), t.t("lines", "líneas")),
+                (None, Some(_)) => t.t("A recording", "Una grabación").to_owned(),
+                (None, None) => t.t("Played by the model", "Lo interpreta el modelo").to_owned(),
             })
             .number(t.t("Checks", "Comprobaciones"), |view| view.scenario.checks.len())
             .number(t.t("Conversations", "Conversaciones"), |view| view.scenario.runs))
@@ -115,7 +116,6 @@ fn state(status: TestStatus, t: Lang) -> Markup {
 pub(super) async fn run(post: Post<Developer>) -> Answer {
     let view = engine_agent(&post).await?;
     let service = post.services().scenarios();
-
     let nothing = Json::Object(Vec::new());
     match service.run(post.caller(), view.agent.id, &nothing).await {
         Ok(progress) => {
