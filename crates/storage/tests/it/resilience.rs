@@ -278,33 +278,22 @@ mod only_postgres {
         let database = TestDatabase::postgres().await;
         let store = database.open().await;
         let shop = Shop::new(&store).await;
-        let offhook_storage::StoreConfig::Postgres { url, .. } = database.config() else {
-            panic!("{database:?}");
-        };
-        let mut maintenance = Raw::postgres(database.maintenance().unwrap()).await;
         let mut raw = Raw::open(&database).await;
-        raw.run("BEGIN; LOCK TABLE conversations IN ACCESS EXCLUSIVE MODE")
-            .await;
-        let waiting = tokio::spawn({
-            let shop = shop.clone();
-            async move { shop.store.place_call(shop.call(T0)).await }
-        });
-        let name = url.rsplit('/').next().unwrap();
-        until(async || {
-            let waits =
-                format!("pg_stat_activity WHERE datname = '{name}' AND wait_event_type = 'Lock'");
-            maintenance.count(&waits).await == 1
-        })
+        raw.run(
+            "CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(1); RETURN NEW; \
+             END $$; CREATE TRIGGER cut BEFORE INSERT ON conversations \
+             FOR EACH ROW EXECUTE FUNCTION cut()",
+        )
         .await;
-        terminate(&mut maintenance, url).await;
-        let cut = waiting.await.unwrap();
+        let cut = shop.store.place_call(shop.call(T0)).await;
         // A server that is slow for others meanwhile counts as silent.
         let is_outage = matches!(
             cut,
             Err(StoreError::Unavailable(_) | StoreError::UnknownCommit(_))
         );
         assert!(is_outage, "{cut:?}");
-        raw.run("ROLLBACK").await;
+        raw.run("DROP TRIGGER cut ON conversations").await;
         until(async || store.ping().await.is_ok()).await;
         assert_eq!(shop.wallet().await, (1_000, 0));
     }

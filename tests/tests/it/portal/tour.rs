@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use offhook_tests::{Browser, Person, both, needs_browser};
+use offhook_tests::{Browser, Database, Person, both, needs_browser};
 use serde_json::json;
 
 use super::furnished::{Furnished, SCRIPT};
@@ -50,42 +50,63 @@ async fn faults(browser: &Browser, path: &str, lang: &str) -> Vec<String> {
     faults
 }
 
-both! {
-    async fn every_page_is_safe_and_serves_everybody_in_both_languages(database: Database) {
-        needs_browser!();
-        let with_pictures = !database.is_shared();
-        // Pictures are looked at: there, the texts are a customer's.
-        let odd = match std::env::var_os("OFFHOOK_TEST_PICTURES") {
-            Some(_) => "",
-            None => SCRIPT,
-        };
-        let stage = Stage::open(database).await;
-        let owner = stage.signed_in().await;
-        let furnished = Furnished::of(&stage, &owner, odd).await;
-        let browser = stage.browser(Person::english(), &owner).await;
-        // An account without an identity provider has no page of it.
-        let pages = offhook_portal::pages().into_iter();
-        let pages = pages.filter(|page| page.whole && page.path != "/portal/sso/{account}");
-        let pages = pages.map(|page| (name(&page.path), furnished.fill(&page.path)));
-        // A legacy agent's page differs from an engine agent's.
-        let legacy = format!("/portal/agents/{}", furnished.legacy);
-        let mut wrong = Vec::new();
-        for (name, path) in pages.chain([("agents-legacy".to_owned(), legacy)]) {
-            browser.plant("offhook_lang", "en", "/portal").await;
-            browser.open(&path).await;
-            wrong.extend(faults(&browser, &path, "en").await);
-            let english = sentences(&browser).await;
-            // What leads elsewhere has no looks of its own.
-            if with_pictures && browser.path().await == path {
-                wrong.extend(browser.portraits(&name).await);
-            }
-            browser.plant("offhook_lang", "es", "/portal").await;
-            browser.open(&path).await;
-            wrong.extend(faults(&browser, &path, "es-MX").await);
-            let spanish = sentences(&browser).await;
-            let same = english.intersection(&spanish).filter(|text| !text.contains(odd));
-            wrong.extend(same.map(|text| format!("{path}: the same in both languages: {text}")));
+/// The areas whose pages are about agents and what they say; about as many pages as the rest.
+const OF_AGENTS: [&str; 5] = ["agents", "conversations", "knowledge", "tools", "try"];
+
+fn is_of_agents(path: &str) -> bool {
+    let area = path.trim_start_matches("/portal/").split('/').next();
+    area.is_some_and(|area| OF_AGENTS.contains(&area))
+}
+
+/// Visits the pages whose paths are wanted.
+async fn tour(database: Database, wanted: fn(&str) -> bool) {
+    let with_pictures = !database.is_shared();
+    // Pictures are looked at: there, the texts are a customer's.
+    let odd = match std::env::var_os("OFFHOOK_TEST_PICTURES") {
+        Some(_) => "",
+        None => SCRIPT,
+    };
+    let stage = Stage::open(database).await;
+    let owner = stage.signed_in().await;
+    let furnished = Furnished::of(&stage, &owner, odd).await;
+    let browser = stage.browser(Person::english(), &owner).await;
+    // An account without an identity provider has no page of it.
+    let pages = offhook_portal::pages().into_iter();
+    let pages = pages.filter(|page| page.whole && page.path != "/portal/sso/{account}");
+    let pages = pages.map(|page| (name(&page.path), furnished.fill(&page.path)));
+    // A legacy agent's page differs from an engine agent's.
+    let legacy = format!("/portal/agents/{}", furnished.legacy);
+    let pages = pages.chain([("agents-legacy".to_owned(), legacy)]);
+    let mut wrong = Vec::new();
+    for (name, path) in pages.filter(|(_, path)| wanted(path)) {
+        browser.plant("offhook_lang", "en", "/portal").await;
+        browser.open(&path).await;
+        wrong.extend(faults(&browser, &path, "en").await);
+        let english = sentences(&browser).await;
+        // What leads elsewhere has no looks of its own.
+        if with_pictures && browser.path().await == path {
+            wrong.extend(browser.portraits(&name).await);
         }
-        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        browser.plant("offhook_lang", "es", "/portal").await;
+        browser.open(&path).await;
+        wrong.extend(faults(&browser, &path, "es-MX").await);
+        let spanish = sentences(&browser).await;
+        let same = english
+            .intersection(&spanish)
+            .filter(|text| !text.contains(odd));
+        wrong.extend(same.map(|text| format!("{path}: the same in both languages: {text}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+both! {
+    async fn every_page_of_agents_is_safe_and_serves_everybody_in_both_languages(database: Database) {
+        needs_browser!();
+        tour(database, is_of_agents).await;
+    }
+
+    async fn every_other_page_is_safe_and_serves_everybody_in_both_languages(database: Database) {
+        needs_browser!();
+        tour(database, |path| !is_of_agents(path)).await;
     }
 }
