@@ -70,7 +70,7 @@ pub use number::NumberProvider;
 pub use plan::{Plan, PlanTerms, Plans};
 pub use price::{ANSWER_SECONDS, Credits, Price};
 pub use resource::{Resource, ResourceKind};
-pub use scenario::{CheckKind, CheckResult, EndedBy, TestStatus};
+pub use scenario::{CheckKind, CheckResult, EndedBy, SaidLanguage, TestStatus};
 pub use scope::{Scope, Scopes};
 pub use timestamp::{Clock, Timestamp, TimestampError};
 pub use tool::Tool;

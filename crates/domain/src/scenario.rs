@@ -53,6 +53,8 @@ vocabulary! {
         Error => "error",
         /// The process that held it ended.
         Interrupted => "interrupted",
+        /// Somebody ended it.
+        Cancelled => "cancelled",
     }
 }
 
@@ -66,6 +68,7 @@ impl TestStatus {
             Self::Failed => "Reprobada",
             Self::Error => "Con error",
             Self::Interrupted => "Interrumpida",
+            Self::Cancelled => "Cancelada",
         }
     }
 }
@@ -81,5 +84,43 @@ vocabulary! {
         Unsure => "unsure",
         /// It could not be looked at.
         Error => "error",
+    }
+}
+
+vocabulary! {
+    /// A language in which something is said (ISO 639-1).
+    SaidLanguage {
+        /// Arabic.
+        Arabic => "ar",
+        /// German.
+        German => "de",
+        /// English.
+        English => "en",
+        /// Spanish.
+        Spanish => "es",
+        /// French.
+        French => "fr",
+        /// Hindi.
+        Hindi => "hi",
+        /// Italian.
+        Italian => "it",
+        /// Japanese.
+        Japanese => "ja",
+        /// Korean.
+        Korean => "ko",
+        /// Dutch.
+        Dutch => "nl",
+        /// Portuguese.
+        Portuguese => "pt",
+        /// Russian.
+        Russian => "ru",
+        /// Swedish.
+        Swedish => "sv",
+        /// Turkish.
+        Turkish => "tr",
+        /// Vietnamese.
+        Vietnamese => "vi",
+        /// Chinese.
+        Chinese => "zh",
     }
 }

@@ -58,14 +58,13 @@ pub enum Refusal {
         "El cliente no dijo nada en esta conversación. Elige otra.";
     ScenarioNameTaken(name: String) => "`name`: the agent has a scenario `{name}`: choose another name, or change that one",
         "El agente ya tiene un escenario «{name}». Elige otro nombre o cambia ese.";
-    PersonaBySound => "a `persona` is played in writing only: write `turns` to test by sound",
-        "Una `persona` solo se interpreta por escrito. Para probar con sonido escribe `turns`.";
     NoTape => "the conversation has no recording here with two sides of 8 kHz: choose another one",
         "La conversación no tiene aquí una grabación de dos lados a 8 kHz. Elige otra.";
     TooManyScenarios(most: i64) => "an agent has at most {most} scenarios: delete one first",
         "Un agente tiene {most} escenarios como máximo. Primero borra uno.";
     NoScenarios => "the agent has no such scenarios: make one by POST /v1/scenarios, or send `scenarios`",
         "El agente no tiene escenarios. Primero crea uno.";
+    TestRunEnded => "the run has ended", "La ejecución ya terminó.";
     TestRunsBusy(most: usize) => "{most} runs of scenarios are under way, the most at once: wait until one has ended",
         "Hay {most} pruebas en curso, el máximo a la vez. Espera a que termine una.";
     NoMoreTests(most: i64) => "the account has held {most} test conversations today, the most in a day in UTC",

@@ -115,14 +115,20 @@ pub(crate) async fn held(
     let runs = format!("/v1/agents/{agent}/test-runs");
     let run = api.post(&runs, options, "starting the run").await?;
     let run = format!("{runs}/{}", run["id"].as_str().unwrap_or_default());
-    api.follow(&format!("{run}/events"), |event| {
+    let events = format!("{run}/events");
+    let followed = api.follow(&events, |event| {
         let is_run = event.get("version").is_some();
         if !is_run && !is_silent {
             output::print(false, event, &told(event))?;
         }
         Ok(!is_run || event["status"] == "running")
-    })
-    .await?;
+    });
+    tokio::select! {
+        ended = followed => ended?,
+        _ = tokio::signal::ctrl_c() => {
+            api.post(&format!("{run}/cancel"), json!({}), "cancelling the run").await?;
+        }
+    }
     api.get(&run).await
 }
 

@@ -6,6 +6,7 @@ use offhook_domain::{AgentId, ConversationId, FieldError, Json, ScenarioId, Test
 use crate::endpoint::Endpoint;
 use crate::reply::{self, Reply};
 use crate::request::ask::{AgentsRead, AgentsWrite, Ask, ConversationsRead, FromPath};
+use crate::request::body::Nothing;
 use crate::request::list::Listing;
 use crate::request::query::{FromQuery, QueryReader};
 use crate::streams::{self, Resume};
@@ -23,6 +24,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
         at("/v1/agents/{id}/test-runs").get(runs).post(run),
         at("/v1/agents/{id}/test-runs/{run}").get(progress),
         at("/v1/agents/{id}/test-runs/{run}/events").get(events),
+        at("/v1/agents/{id}/test-runs/{run}/cancel").post(cancel),
         at("/v1/conversations/{id}/scenario").get(of_conversation),
     ]
 }
@@ -125,6 +127,14 @@ async fn progress(ask: Ask<AgentsRead, RunPath>) -> Reply {
     let scenarios = ask.services().scenarios();
     let progress = scenarios.progress(&ask.caller, (agent, run)).await?;
     reply::ok(&TestRunDetail(&progress))
+}
+
+/// `POST /v1/agents/{id}/test-runs/{run}/cancel`
+async fn cancel(ask: Ask<AgentsWrite, RunPath, (), Nothing>) -> Reply {
+    let RunPath { agent, run } = ask.id;
+    let scenarios = ask.services().scenarios();
+    let run = scenarios.cancel(ask.account(), (agent, run)).await?;
+    reply::ok(&TestRunView(&run))
 }
 
 /// `GET /v1/agents/{id}/test-runs/{run}/events`

@@ -104,6 +104,14 @@ fn forgeries() -> Vec<(Value, Value)> {
             json!({"kind": "said", "pattern": "^Hello, Bob"}),
         ),
         (
+            json!({"kind": "said", "language": "en", "turn": 2}),
+            json!({"kind": "said", "language": "es"}),
+        ),
+        (
+            json!({"kind": "never_said", "language": "fr"}),
+            json!({"kind": "never_said", "language": "en"}),
+        ),
+        (
             json!({"kind": "never_said", "text": "refund"}),
             json!({"kind": "never_said", "pattern": "(?i)LET me"}),
         ),
@@ -436,6 +444,48 @@ async fn a_run_is_followed_until_it_has_ended_and_listed_with_its_agent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_cancelled_ends_at_once_and_keeps_its_results() {
+    let bench = Bench::start().await;
+    let app = &bench.app;
+    let quick = booking(json!([{"kind": "honest"}]));
+    let mut slow = booking(json!([{"kind": "honest"}]));
+    slow["name"] = json!("Slow");
+    slow["tools"] = json!([{"name": "look", "answer": "late", "delay_ms": 30_000}]);
+    let passed = bench.run(json!({"scenarios": [quick]})).await;
+    let options = json!({"scenarios": [quick, slow]});
+    let mut cancelled = Vec::new();
+    // A third one begins where two may be under way.
+    for _ in 0..3 {
+        let begun = eventually(async || {
+            let answer = app.post(&bench.runs(), options.clone()).await;
+            (answer.status != 409).then_some(answer)
+        });
+        let run = begun.await.assert(201);
+        let target = format!("{}/{}", bench.runs(), text(&run["id"]));
+        app.until(&target, |run| run["passed"] == 1).await;
+        let cancel = format!("{target}/cancel");
+        let run = app.post(&cancel, "{}").await.assert(200);
+        assert_eq!(run["status"], "cancelled", "{run}");
+        assert!(run["ended_at"].is_string(), "{run}");
+        assert_eq!(app.post(&cancel, "{}").await.assert(200), run);
+        cancelled.push(target);
+    }
+    let run = app.read(&cancelled[0]).await;
+    assert_eq!(
+        (&run["status"], data_of(&run).len()),
+        (&json!("cancelled"), 1)
+    );
+    assert_eq!(data_of(&run)[0]["status"], "passed");
+
+    let cancel = format!("{}/{}/cancel", bench.runs(), text(&passed["id"]));
+    let late = app.post(&cancel, "{}").await.assert_error(409, "conflict");
+    assert_eq!(late, "The run has ended.");
+    let other = app.stranger(Plan::Scale).await;
+    let theirs = app.bare("POST", &cancel).key(&other).json(json!({})).await;
+    theirs.assert_error(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_becomes_a_scenario_that_passes() {
     let bench = Bench::start().await;
     let app = &bench.app;
@@ -481,7 +531,7 @@ async fn scenarios_that_say_too_little_or_too_much_are_refused() {
         ),
         (
             json!({"checks": [{"kind": "said", "text": "a", "pattern": "b"}]}),
-            "`checks[0]`: must have exactly one of `text`, `pattern`",
+            "`checks[0]`: must have exactly one of `text`, `pattern`, `language`",
         ),
         (
             json!({"checks": [{"kind": "honest", "ms": 1}]}),
@@ -609,12 +659,61 @@ async fn by_sound_the_agents_voice_speaks_the_lines_and_one_may_interrupt() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn by_sound_a_model_plays_the_caller_and_speaks_with_the_agents_voice() {
+    fn answers(asked: &str) -> Option<String> {
+        let is = |words: &str| asked.contains(words);
+        Some(match () {
+            () if is("You play a person") && is("Is Friday fine?") => "Yes, thanks a lot. [END]",
+            () if is("You play a person") && is("Hello.") => "A table on Friday, please.",
+            // What the ear makes of the persona's lines.
+            () if is("Yes it is.") => "Your table is kept.",
+            () => "Is Friday fine?",
+        })
+        .map(str::to_owned)
+    }
+    let (_upstream, setup) = model(answers).await;
+    let app = TestApp::with(setup).await;
+    let config = json!({
+        "system_prompt": "You book tables.", "first_message": "Hello.",
+        "llm": {"provider": "local", "model": "small"},
+        "stt": {"provider": "scripted", "settings": {"lines": ["A table.", "Yes it is."]}},
+        "voice": {"provider": "scripted", "voice_id": "scripted"},
+    });
+    let agent = app.agent_with("en", config).await;
+    let bench = Bench { app, agent };
+    let scenario = json!({
+        "name": "Wants a table", "persona": "Nadia, in a hurry.", "goal": "A table on Friday.", "budget_s": 40,
+        "checks": [{"kind": "ended", "by": "caller", "within": 2}, {"kind": "said", "text": "is kept", "turn": 2}],
+    });
+    let options = json!({"scenarios": [scenario], "sound": true});
+    let run = bench.run(options).await;
+    assert_eq!(run["status"], "passed", "{run}");
+    let said = said(&data_of(&run)[0]["conversations"][0])
+        .into_iter()
+        .map(|(_, text, _)| text);
+    let expected = [
+        "Hello.",
+        "A table.",
+        "Is Friday fine?",
+        "Yes it is.",
+        "Your table is kept.",
+    ];
+    assert_eq!(said.collect::<Vec<_>>(), expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_recorded_caller_is_played_again_with_the_same_pauses() {
     let app = TestApp::start().await;
     let agent = spoken(&app, "You listen.\nsay: I see.", &["First.", "Second."]).await;
     app.dial();
     let handle = text(&app.call(&agent, CUSTOMER).await["id"]);
     let id = text(&app.ended(&handle).await["conversation_id"]);
+    let drafted = app.read(&format!("/v1/conversations/{id}/scenario")).await;
+    let line = &drafted["turns"][0];
+    assert!(
+        line["pause_ms"].as_i64().is_some_and(|ms| ms >= 400),
+        "{drafted}"
+    );
     let bench = Bench { app, agent };
     let scenario = json!({
         "name": "Again", "recording": id, "checks": [{"kind": "said", "text": "I see."}], "budget_s": 30,

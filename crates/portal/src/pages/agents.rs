@@ -84,6 +84,7 @@ pub(super) fn routes() -> Vec<Page> {
             .get(tests::new)
             .post(tests::create),
         of("/agents/{id}/tests/runs/{run}").get(tests::progress),
+        of("/agents/{id}/tests/runs/{run}/cancel").post(tests::cancel),
         of("/agents/{id}/tests/{scenario}")
             .get(tests::edit)
             .post(tests::replace),

@@ -6,9 +6,9 @@ use offhook_domain::body::{
     Body, Flag, Id, Integer, LongText, Name, Optional, Or, Own, Required, Text, Word,
 };
 use offhook_domain::json::{Fault, FieldError, Fields, Json, item_path, member_path};
-use offhook_domain::{CheckKind, ConversationId, EndedBy, Metadata, body};
+use offhook_domain::{CheckKind, ConversationId, EndedBy, Metadata, SaidLanguage, body};
 use ring::digest::{SHA256, digest};
-use serde::ser::SerializeStruct as _;
+use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
@@ -47,6 +47,7 @@ body! {
         kind: CheckKind, Required(Word::of()), "What is checked.";
         #[serde(skip_serializing_if = "Option::is_none")] text: Option<String>, Optional(Text(1..=2_000)), "Of `said` and `never_said`: words in what the agent says, whatever their case.";
         #[serde(skip_serializing_if = "Option::is_none")] pattern: Option<String>, Optional(Text(1..=1_000)), "Of `said` and `never_said`: a regular expression that is looked for, in place of `text`.";
+        #[serde(skip_serializing_if = "Option::is_none")] language: Option<SaidLanguage>, Optional(Word::of()), "Of `said` and `never_said`: what the agent says in this language, in place of `text`. What has fewer than 12 letters is in none.";
         #[serde(skip_serializing_if = "Option::is_none")] turn: Option<i64>, Optional(Integer(0..=LINES as i64)), "Of `said`, `never_said`, `tool_called`, `tool_never_called` and `latency`: only in the answer to the caller's line with this number; 0 is the first message.";
         #[serde(skip_serializing_if = "Option::is_none")] tool: Option<String>, Optional(Text(1..=64)), "Of `tool_called` and `tool_never_called`: the tool's name.";
         #[serde(skip_serializing_if = "Option::is_none")] arguments: Option<Json>, Optional(Own(schema)), "Of `tool_called`: a JSON Schema that the arguments of a call fit.";
@@ -66,18 +67,30 @@ body! {
     pub CallerLine {
         say: String, Required(LongText(LINE_CHARS)), "The words.";
         interrupts_after_ms: Option<i64>, Optional(Integer(0..=60_000)), "By sound: the caller does not wait for the agent's end, but interrupts it when it has spoken for so long.";
+        pause_ms: Option<i64>, Optional(Integer(PAUSE_MS.0..=PAUSE_MS.1)), "By sound: how long the agent has been quiet when the caller speaks (default 800).";
     }
 }
+
+/// The shortest and the longest pause before a line, in milliseconds. A shorter one could be a breath.
+pub(super) const PAUSE_MS: (i64, i64) = (400, 60_000);
 
 /// A line that says no more than its words is a text.
 impl Serialize for CallerLine {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some(after) = self.interrupts_after_ms else {
+        let how = [
+            ("interrupts_after_ms", self.interrupts_after_ms),
+            ("pause_ms", self.pause_ms),
+        ];
+        let how = how.into_iter().filter_map(|(name, ms)| Some((name, ms?)));
+        let how: Vec<_> = how.collect();
+        if how.is_empty() {
             return serializer.serialize_str(&self.say);
-        };
-        let mut members = serializer.serialize_struct("CallerLine", 2)?;
-        members.serialize_field("say", &self.say)?;
-        members.serialize_field("interrupts_after_ms", &after)?;
+        }
+        let mut members = serializer.serialize_map(None)?;
+        members.serialize_entry("say", &self.say)?;
+        for (name, ms) in how {
+            members.serialize_entry(name, &ms)?;
+        }
         members.end()
     }
 }
@@ -88,7 +101,7 @@ body! {
     pub Scenario {
         name: String, Required(Name(200)), "The name, unique for its agent.";
         suite: Option<String>, Optional(Name(64)), "The suite that it belongs to. An agent's settings may require one.";
-        turns: Option<Vec<CallerLine>>, Optional(Own(lines)), "What the caller says, line by line: texts, or objects with `say` and `interrupts_after_ms`. Either these, a `persona` or a `recording`.";
+        turns: Option<Vec<CallerLine>>, Optional(Own(lines)), "What the caller says, line by line: texts, or objects with `say`, and `interrupts_after_ms` or `pause_ms`. Either these, a `persona` or a `recording`.";
         persona: Option<String>, Optional(LongText(4_000)), "Who calls, as instructions for the model that plays the caller: the agent's own.";
         goal: Option<String>, Optional(LongText(2_000)), "What the caller of a `persona` wants; with it reached, or out of reach, the caller ends the conversation.";
         recording: Option<ConversationId>, Optional(Id::of()), "A recorded conversation whose caller is played again by sound, with the same pauses.";
@@ -228,6 +241,7 @@ impl CallerLine {
         Self {
             say,
             interrupts_after_ms: None,
+            pause_ms: None,
         }
     }
 }
@@ -251,6 +265,7 @@ impl Check {
             kind,
             text: None,
             pattern: None,
+            language: None,
             turn: None,
             tool: None,
             arguments: None,
@@ -269,6 +284,7 @@ impl Check {
         let given = [
             ("text", self.text.is_some()),
             ("pattern", self.pattern.is_some()),
+            ("language", self.language.is_some()),
             ("turn", self.turn.is_some()),
             ("tool", self.tool.is_some()),
             ("arguments", self.arguments.is_some()),
@@ -282,7 +298,7 @@ impl Check {
         ];
         // What one of must be there, and what may be.
         let (needed, allowed): (&[&str], &[&str]) = match self.kind {
-            CheckKind::Said | CheckKind::NeverSaid => (&["text", "pattern"], &["turn"]),
+            CheckKind::Said | CheckKind::NeverSaid => (&["text", "pattern", "language"], &["turn"]),
             CheckKind::ToolCalled => (&["tool"], &["arguments", "turn"]),
             CheckKind::ToolNeverCalled => (&["tool"], &["turn"]),
             CheckKind::ToolsInOrder => (&["tools"], &[]),
@@ -303,8 +319,14 @@ impl Check {
         if let (false, Some(first)) = (needed.iter().any(has), needed.first()) {
             return Err(fault(first, Fault::RequiredOfKind(self.kind.as_str())));
         }
-        if self.text.is_some() && self.pattern.is_some() {
-            return Err(FieldError::new(path, Fault::OneOf("`text`, `pattern`")));
+        let words = [
+            self.text.is_some(),
+            self.pattern.is_some(),
+            self.language.is_some(),
+        ];
+        if words.into_iter().filter(|given| *given).count() > 1 {
+            let one_of = Fault::OneOf("`text`, `pattern`, `language`");
+            return Err(FieldError::new(path, one_of));
         }
         if let Some(pattern) = &self.pattern {
             matching(pattern).map_err(|error| fault("pattern", error))?;

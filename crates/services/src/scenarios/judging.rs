@@ -3,16 +3,20 @@
 use std::sync::Arc;
 
 use offhook_domain::json::Json;
-use offhook_domain::{CheckKind, CheckResult, EndedBy, TurnRole};
+use offhook_domain::{CheckKind, CheckResult, EndedBy, SaidLanguage, TurnRole};
 use offhook_engine::ports::{Message, Role};
 use offhook_engine::{Misfit, NoData, extract};
 use serde::Serialize;
 use serde_json::{Value, json};
+use whichlang::{Lang, detect_language};
 
 use super::format::{Check, Scenario, matching};
 use super::play::{Played, Stood};
 use crate::analyses::Judge;
 use crate::tools::schema::SchemaValidator;
+
+/// Letters of a text whose language is told.
+const LETTERS: usize = 12;
 
 /// Characters of a text that a result quotes.
 const QUOTED: usize = 200;
@@ -82,7 +86,7 @@ pub(super) fn looked_at(check: &Check, played: &Played) -> Verdict {
             let is_said = |text: &str| match (&words, &pattern) {
                 (Some(words), _) => text.to_lowercase().contains(words),
                 (None, Some(pattern)) => pattern.faults(&Value::from(text), 1).is_empty(),
-                (None, None) => false,
+                (None, None) => check.language.is_some() && language(text) == check.language,
             };
             let found = played.transcript.iter().find(|line| {
                 line.role == TurnRole::Agent && in_turn(line.turn) && is_said(&line.text)
@@ -158,6 +162,34 @@ pub(super) fn looked_at(check: &Check, played: &Played) -> Verdict {
             (CheckResult::Error, "It needs a model.".to_owned())
         }
     }
+}
+
+/// The language of a text that is long enough to tell.
+fn language(text: &str) -> Option<SaidLanguage> {
+    let letters = text.chars().filter(|letter| letter.is_alphabetic());
+    // A sign of Chinese, Japanese or Korean says as much as a word.
+    let weights = letters.map(|letter| if letter > '\u{2e7f}' { 3 } else { 1 });
+    if weights.sum::<usize>() < LETTERS {
+        return None;
+    }
+    Some(match detect_language(text) {
+        Lang::Ara => SaidLanguage::Arabic,
+        Lang::Cmn => SaidLanguage::Chinese,
+        Lang::Deu => SaidLanguage::German,
+        Lang::Eng => SaidLanguage::English,
+        Lang::Fra => SaidLanguage::French,
+        Lang::Hin => SaidLanguage::Hindi,
+        Lang::Ita => SaidLanguage::Italian,
+        Lang::Jpn => SaidLanguage::Japanese,
+        Lang::Kor => SaidLanguage::Korean,
+        Lang::Nld => SaidLanguage::Dutch,
+        Lang::Por => SaidLanguage::Portuguese,
+        Lang::Rus => SaidLanguage::Russian,
+        Lang::Spa => SaidLanguage::Spanish,
+        Lang::Swe => SaidLanguage::Swedish,
+        Lang::Tur => SaidLanguage::Turkish,
+        Lang::Vie => SaidLanguage::Vietnamese,
+    })
 }
 
 fn latency(check: &Check, played: &Played) -> Verdict {

@@ -4,6 +4,7 @@
 mod format;
 mod judging;
 mod mocks;
+mod persona;
 mod play;
 mod recorded;
 mod required;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use offhook_domain::{AccountId, Channel, Clock, EndedBy, TurnRole};
-use offhook_engine::ports::{Models, NoTools, Tools as _};
+use offhook_engine::ports::{Models, Tools as _};
 use offhook_engine::{
     ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Latencies, Persona, Turn, answer,
 };
@@ -16,18 +16,9 @@ use tokio::time::{Instant, timeout};
 
 use super::format::Scenario;
 use super::mocks::{Mocks, Recorded, UsedTool};
+use super::persona::PlayedCaller;
 use crate::error::Result;
 use crate::trials::{Draft, Ready, Stage, Trials};
-
-/// How the model that plays the caller ends the conversation.
-const END: &str = "[END]";
-
-const CALLER: &str = "You play a person who contacts a service. Stay this person; you are never the service. Say one thing at \
-                      a time, as people do, and give details only when you are asked for them. Once you have what you want, \
-                      or it is out of reach, say goodbye and write [END] behind it.";
-
-/// What the model that plays the caller is told where it has to speak first.
-const OPENING: &str = "(The line is open. Speak first.)";
 
 /// A line of the transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -160,13 +151,14 @@ impl Stand {
             Some(lines) => lines.len(),
             None => usize::try_from(scenario.max_turns).unwrap_or(1),
         };
+        let caller = PlayedCaller::new(scenario, &self.ready, &self.clock);
         for number in 1..=most {
             let (line, is_last) = match scenario.turns.as_ref().map(|lines| lines.get(number - 1)) {
                 Some(line) => (
                     line.map_or_else(String::new, |line| line.say.clone()),
                     number == most,
                 ),
-                None => match self.persona_says(scenario).await {
+                None => match caller.says(self.said()).await {
                     Some(said) => said,
                     None => return self.no_reply(),
                 },
@@ -206,68 +198,22 @@ impl Stand {
         });
     }
 
-    fn dialogue(&self, persona: Arc<Persona>) -> Dialogue {
-        let providers = &self.ready.providers;
-        Dialogue::new(
-            persona,
-            providers.models.clone(),
-            providers.latencies.clone(),
-        )
-        .in_writing()
-    }
-
-    /// What the model that plays the caller says next, and whether it is its last line; `None` without an answer.
-    async fn persona_says(&self, scenario: &Scenario) -> Option<(String, bool)> {
-        let texts = [Some(CALLER), scenario.persona.as_deref()];
-        let mut prompt = texts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
-        if let Some(goal) = &scenario.goal {
-            prompt.push_str("\n\nWhat you want: ");
-            prompt.push_str(goal);
-        }
-        let persona = Persona {
-            system_prompt: prompt,
-            context: String::new(),
-            guard: false,
-            ..(*self.agent).clone()
-        };
-        let mut said: Vec<(TurnRole, String)> = Vec::new();
-        for line in &self.played.lock().transcript {
-            match line.role {
-                TurnRole::Agent => said.push((TurnRole::User, line.text.clone())),
-                TurnRole::User => said.push((TurnRole::Agent, line.text.clone())),
-                TurnRole::Tool => {}
-            }
-        }
-        if said.is_empty() {
-            said.push((TurnRole::User, OPENING.to_owned()));
-        }
-        let dialogue = self.dialogue(Arc::new(persona)).behind(said);
-        let sink = Sink::new();
-        let ended = answer(
-            dialogue,
-            &NoTools,
-            &*self.clock,
-            &sink,
-            std::future::pending(),
-        );
-        let text = ended.await.ok()?.last?.text;
-        let (line, is_last) = match text.split_once(END) {
-            Some((line, _)) => (line.trim(), true),
-            None => (text.trim(), false),
-        };
-        Some((line.to_owned(), is_last))
+    /// What was said so far.
+    fn said(&self) -> Vec<(TurnRole, String)> {
+        let said = self.played.lock().transcript.clone().into_iter();
+        said.map(|line| (line.role, line.text)).collect()
     }
 
     /// Has the agent answer the caller's last line.
     async fn answer(&self, turn: usize) -> Option<ChatEnd> {
         self.tools.turn.store(turn, Ordering::Relaxed);
-        let said = self.played.lock().transcript.clone();
-        let said = said.into_iter().map(|line| (line.role, line.text));
-        let dialogue = self
-            .dialogue(self.agent.clone())
+        let providers = &self.ready.providers;
+        let (models, latencies) = (providers.models.clone(), providers.latencies.clone());
+        let dialogue = Dialogue::new(self.agent.clone(), models, latencies)
+            .in_writing()
             .with_tools(self.tools.definitions())
             .with_knowledge(self.ready.knowledge.clone())
-            .behind(said);
+            .behind(self.said());
         let sink = Sink::new();
         let ended = answer(
             dialogue,
@@ -293,14 +239,14 @@ impl Stand {
 }
 
 /// Keeps what an answer consists of.
-struct Sink {
+pub(super) struct Sink {
     begun: Instant,
     first_text: OnceLock<u32>,
     turns: Mutex<Vec<Turn>>,
 }
 
 impl Sink {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             begun: Instant::now(),
             first_text: OnceLock::new(),

@@ -8,7 +8,9 @@ use offhook_engine::recalled;
 use offhook_storage::{Store, StoreError};
 
 use super::Scenarios;
-use super::format::{CHECKS, CallerLine, Check, LINE_CHARS, LINES, MOCKS, Mock, Scenario};
+use super::format::{
+    CHECKS, CallerLine, Check, LINE_CHARS, LINES, MOCKS, Mock, PAUSE_MS, Scenario,
+};
 use super::play::SaidLine;
 use crate::Refusal;
 use crate::error::{Result, UseCaseError};
@@ -19,7 +21,7 @@ const TURNS: i64 = 1_000;
 
 #[boxed]
 impl Scenarios {
-    /// The scenario of a conversation: what the customer said, and what the tools answered. It checks that the agent calls
+    /// The scenario of a conversation: what the customer said and, if it was spoken, when, and what the tools answered. It checks that the agent calls
     /// the same tools in the same order, and claims nothing that no tool has done. It is not stored.
     pub async fn of_conversation(
         &self,
@@ -34,13 +36,31 @@ impl Scenarios {
             return Err(UseCaseError::UnsupportedRuntime(Refusal::LegacyScenario));
         }
         let (mut lines, mut tools) = (Vec::new(), Vec::new());
+        // When the agent last began to speak, for how long it spoke, and whether it was cut short.
+        let mut agent_spoke = None;
         for moment in store.chat_history(id, TURNS).await? {
             let role = moment.role.as_deref().and_then(|role| role.parse().ok());
             let text = moment.content.unwrap_or_default();
             match role {
+                Some(TurnRole::Agent) => {
+                    let length = moment.duration_ms.map(i64::from);
+                    let is_cut = moment.interrupted.unwrap_or(false);
+                    agent_spoke = length.map(|length| (moment.at, length, is_cut));
+                }
                 Some(TurnRole::User) if !text.trim().is_empty() && lines.len() < LINES => {
-                    let line = text.trim().chars().take(LINE_CHARS).collect();
-                    lines.push(CallerLine::of(line));
+                    let mut line = CallerLine::of(text.trim().chars().take(LINE_CHARS).collect());
+                    match agent_spoke.take() {
+                        Some((_, length, true)) => {
+                            line.interrupts_after_ms = Some(length.min(60_000))
+                        }
+                        Some((began, length, false)) => {
+                            let until = moment.at.since(began).as_millis();
+                            let pause = i64::try_from(until).unwrap_or(i64::MAX) - length;
+                            line.pause_ms = Some(pause.clamp(PAUSE_MS.0, PAUSE_MS.1));
+                        }
+                        None => {}
+                    }
+                    lines.push(line);
                 }
                 Some(TurnRole::Tool) if tools.len() < MOCKS => {
                     let (call, answer) = recalled(&text, String::new());

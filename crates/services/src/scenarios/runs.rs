@@ -221,6 +221,28 @@ impl Scenarios {
         Ok(Progress { run, results })
     }
 
+    /// Ends a run; what came of its scenarios so far stays. One that was cancelled before is returned as it is.
+    pub async fn cancel(
+        &self,
+        account: AccountId,
+        (agent, id): (AgentId, TestRunId),
+    ) -> Result<TestRun> {
+        let (store, at) = (&self.trials.0.store, self.trials.0.clock.now());
+        let found = async || {
+            let found = store.test_run(account, id).await?;
+            let found = found.filter(|run| run.agent_id == agent);
+            Ok::<_, UseCaseError>(as_of(found.ok_or(UseCaseError::NotFound)?, at))
+        };
+        if found().await?.status == TestStatus::Running {
+            store.end_test_run(id, TestStatus::Cancelled, at).await?;
+        }
+        let run = found().await?;
+        match run.status {
+            TestStatus::Cancelled => Ok(run),
+            _ => Err(UseCaseError::Conflict(Refusal::TestRunEnded)),
+        }
+    }
+
     /// Follows a run until it has ended.
     pub fn follow(
         &self,
@@ -369,6 +391,7 @@ impl Bench {
         let status = tokio::select! {
             statuses = all => worst(statuses.into_iter()),
             () = shared.live.chats.hurry().cancelled() => TestStatus::Interrupted,
+            () = self.cancelled() => TestStatus::Cancelled,
             () = tokio::time::sleep(self.run.deadline_at.since(self.run.created_at)) => TestStatus::Interrupted,
         };
         let (id, at) = (self.run.id, shared.clock.now());
@@ -376,6 +399,18 @@ impl Bench {
         match ended.await {
             Ok(_) => tracing::info!(%status, "a run of scenarios has ended"),
             Err(error) => tracing::error!(%error, "the end of a run of scenarios is not written"),
+        }
+    }
+
+    /// Waits until somebody ends the run, whichever process is told so.
+    async fn cancelled(&self) {
+        let store = &self.scenarios.trials.0.store;
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let found = store.test_run(self.account, self.run.id).await;
+            if matches!(found, Ok(Some(run)) if run.status == TestStatus::Cancelled) {
+                return;
+            }
         }
     }
 
@@ -475,7 +510,7 @@ fn worst(all: impl Iterator<Item = TestStatus>) -> TestStatus {
     let rank = |status: &TestStatus| match status {
         TestStatus::Passed => 0,
         TestStatus::Failed => 1,
-        TestStatus::Running | TestStatus::Error | TestStatus::Interrupted => 2,
+        _ => 2,
     };
     all.max_by_key(rank).unwrap_or(TestStatus::Passed)
 }

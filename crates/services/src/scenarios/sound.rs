@@ -1,22 +1,24 @@
-//! A conversation of a scenario by sound: the caller's lines are spoken by the agent's voice, or a recorded caller is played
-//! again, and the agent's ear listens.
+//! A conversation of a scenario by sound: the caller's lines, written or a model's, are spoken by the agent's voice, or a
+//! recorded caller is played again, and the agent's ear listens.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, StreamExt as _};
 use offhook_domain::{
     AccountId, CallOutcome, Channel, ConversationId, EndedBy, TerminationReason, TurnRole,
 };
 use offhook_engine::ports::audio::{FRAME_SAMPLES, SAMPLE_RATE};
-use offhook_engine::ports::speech::{SpeechPiece, SpokenText};
+use offhook_engine::ports::speech::{SpeechPiece, SpokenText, Synthesizer};
 use offhook_media::wav::HEADER_LEN;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use super::format::{CallerLine, Scenario};
 use super::mocks::Recorded;
+use super::persona::PlayedCaller;
 use super::play::{AnswerTime, Played, SaidLine, Stood, staged};
 use crate::Refusal;
 use crate::error::{Result, UseCaseError};
@@ -40,9 +42,21 @@ const LINE_SAMPLES: usize = 60 * SAMPLE_RATE as usize;
 
 /// Who calls.
 enum Caller {
-    Lines(Vec<(CallerLine, Vec<i16>)>),
+    Lines(Vec<SpokenLine>),
     /// One side of a recording, from its beginning.
     Tape(Vec<i16>),
+}
+
+/// A line with its sound.
+type SpokenLine = (CallerLine, Vec<i16>);
+
+/// A persona, whose lines are made while the conversation goes on.
+struct Improvising<'a> {
+    played_by: &'a (PlayedCaller, Voice),
+    /// The next line, and whether it is the last one, if it is being made.
+    next: Option<BoxFuture<'a, Option<(SpokenLine, bool)>>>,
+    /// How many more may be made.
+    left: usize,
 }
 
 /// Holds the conversation. Fails if it cannot begin.
@@ -59,9 +73,24 @@ pub(super) async fn play_by_sound(
     if !ready.providers.can_speak(&ready.config) {
         return Err(UseCaseError::Conflict(Refusal::SpeechUnavailable));
     }
-    let caller = match scenario.recording {
-        Some(id) => Caller::Tape(tape(trials, (account, id), scenario.budget_s).await?),
-        None => Caller::Lines(spoken(trials, account, &ready, scenario).await?),
+    let played_by;
+    let mut improvising = None;
+    let caller = match (scenario.recording, &scenario.turns) {
+        (Some(id), _) => Caller::Tape(tape(trials, (account, id), scenario.budget_s).await?),
+        (None, Some(lines)) => {
+            let voice = Voice::open(trials, account, &ready).await?;
+            Caller::Lines(voice.speak_all(lines, scenario.budget_s).await?)
+        }
+        (None, None) => {
+            let caller = PlayedCaller::new(scenario, &ready, &trials.0.clock);
+            played_by = (caller, Voice::open(trials, account, &ready).await?);
+            improvising = Some(Improvising {
+                played_by: &played_by,
+                next: None,
+                left: usize::try_from(scenario.max_turns).unwrap_or(1),
+            });
+            Caller::Lines(Vec::new())
+        }
     };
     let budget = Duration::from_secs(scenario.budget_s.unsigned_abs());
     ready.persona.max_duration = ready.persona.max_duration.min(budget);
@@ -71,9 +100,9 @@ pub(super) async fn play_by_sound(
     let providers = ready.providers.clone();
     let (_, noted) = mpsc::unbounded_channel();
     let mut talk = trials.speak(account, ready, noted, None).await?;
-    let mut played = Line::new(caller, scenario.noise_db, &tools)
-        .hold(&mut talk, budget)
-        .await;
+    let mut line = Line::new(caller, scenario.noise_db, &tools);
+    line.improvising = improvising;
+    let mut played = line.hold(&mut talk, budget).await;
     played.tools = std::mem::take(&mut *tools.used.lock());
     Ok(Stood {
         played,
@@ -83,43 +112,32 @@ pub(super) async fn play_by_sound(
     })
 }
 
-/// The caller's lines, spoken by the agent's voice.
-async fn spoken(
-    trials: &Trials,
-    account: AccountId,
-    ready: &Ready,
-    scenario: &Scenario,
-) -> Result<Vec<(CallerLine, Vec<i16>)>> {
-    let failed = || UseCaseError::Conflict(Refusal::SpeechUnavailable);
-    let Some(lines) = &scenario.turns else {
-        return Err(UseCaseError::Conflict(Refusal::PersonaBySound));
-    };
-    let store = &trials.0.store;
-    let voices = ready.providers.keyed_voices(store, account, &ready.config);
-    let voice = voices.await.into_iter().next().ok_or_else(failed)?;
-    let (provider, settings) = voice.map_err(|_| failed())?;
-    let found = ready.providers.speech.synthesizer(&provider, &settings);
-    let voice = found.map_err(|_| failed())?;
-    let voice = voice.open(settings).await.map_err(|_| failed())?;
-    let most = usize::try_from(scenario.budget_s).unwrap_or(0) * SAMPLE_RATE as usize;
-    let mut spoken = 0;
-    let mut all = Vec::with_capacity(lines.len());
-    for line in lines {
-        // What the time does not suffice for is not paid for.
-        if spoken > most {
-            break;
-        }
-        let mut pieces = voice.speak(SpokenText {
-            text: line.say.clone(),
+/// The agent's voice.
+struct Voice(Box<dyn Synthesizer>);
+
+impl Voice {
+    async fn open(trials: &Trials, account: AccountId, ready: &Ready) -> Result<Self> {
+        let failed = || UseCaseError::Conflict(Refusal::SpeechUnavailable);
+        let store = &trials.0.store;
+        let voices = ready.providers.keyed_voices(store, account, &ready.config);
+        let voice = voices.await.into_iter().next().ok_or_else(failed)?;
+        let (provider, settings) = voice.map_err(|_| failed())?;
+        let found = ready.providers.speech.synthesizer(&provider, &settings);
+        let voice = found.map_err(|_| failed())?.open(settings).await;
+        Ok(Self(voice.map_err(|_| failed())?))
+    }
+
+    /// The sound of a text; `None` if it cannot be spoken.
+    async fn speak(&self, text: &str) -> Option<Vec<i16>> {
+        let mut pieces = self.0.speak(SpokenText {
+            text: text.to_owned(),
             before: String::new(),
         });
         let gathered = async {
             let mut samples = Vec::new();
             while let Some(piece) = pieces.next().await {
-                match piece {
-                    Ok(SpeechPiece::Audio(more)) => samples.extend(more),
-                    Ok(_) => {}
-                    Err(_) => return None,
+                if let SpeechPiece::Audio(more) = piece.ok()? {
+                    samples.extend(more);
                 }
                 if samples.len() > LINE_SAMPLES {
                     break;
@@ -127,12 +145,24 @@ async fn spoken(
             }
             Some(samples)
         };
-        let samples = timeout(SPOKEN_WITHIN, gathered).await.ok().flatten();
-        let samples = samples.ok_or_else(failed)?;
-        spoken += samples.len();
-        all.push((line.clone(), samples));
+        timeout(SPOKEN_WITHIN, gathered).await.ok().flatten()
     }
-    Ok(all)
+
+    /// Lines with their sound. What the time does not suffice for is not paid for.
+    async fn speak_all(&self, lines: &[CallerLine], budget_s: i64) -> Result<Vec<SpokenLine>> {
+        let most = usize::try_from(budget_s).unwrap_or(0) * SAMPLE_RATE as usize;
+        let (mut spoken, mut all) = (0, Vec::with_capacity(lines.len()));
+        for line in lines {
+            if spoken > most {
+                break;
+            }
+            let samples = self.speak(&line.say).await;
+            let samples = samples.ok_or(UseCaseError::Conflict(Refusal::SpeechUnavailable))?;
+            spoken += samples.len();
+            all.push((line.clone(), samples));
+        }
+        Ok(all)
+    }
 }
 
 /// The caller's side of a recording.
@@ -173,6 +203,7 @@ async fn tape(
 /// The caller's end of the line.
 struct Line<'a> {
     caller: Caller,
+    improvising: Option<Improvising<'a>>,
     tools: &'a Recorded,
     /// The loudest sample of the noise.
     noise: f64,
@@ -199,6 +230,7 @@ impl<'a> Line<'a> {
         let now = Instant::now();
         Self {
             caller,
+            improvising: None,
             tools,
             noise: noise_db.map_or(0.0, loud),
             seed: 0x9E37_79B9,
@@ -238,6 +270,13 @@ impl<'a> Line<'a> {
                     }
                     event => self.heard(event),
                 },
+                made = self.made(), if !is_over => {
+                    if !self.take(made) {
+                        self.played.no_reply = true;
+                        is_over = true;
+                        talk.hang_up();
+                    }
+                }
                 _ = frames.tick(), if !is_over => {
                     let now = Instant::now();
                     if let Some(by) = self.end(now, budget) {
@@ -312,7 +351,11 @@ impl<'a> Line<'a> {
             return Some(EndedBy::Limit);
         }
         let (is_said, waits) = match &self.caller {
-            Caller::Lines(lines) => (self.at == lines.len() && !self.speaks, PATIENCE),
+            Caller::Lines(lines) => {
+                let made = self.improvising.as_ref();
+                let are_all = made.is_none_or(|made| made.left == 0);
+                (self.at == lines.len() && !self.speaks && are_all, PATIENCE)
+            }
             Caller::Tape(samples) => (self.sent >= samples.len(), PATIENCE / 2),
         };
         let is_answered = self.answered && self.is_quiet(now, 2 * PAUSE);
@@ -324,6 +367,79 @@ impl<'a> Line<'a> {
         self.agent_heard.is_none_or(|heard| now - heard >= length)
     }
 
+    /// Whether it is the caller's turn to say this line, or one that is not made yet.
+    fn may_speak(&self, line: Option<&CallerLine>, now: Instant) -> bool {
+        let length = |ms: i64| Duration::from_millis(ms.unsigned_abs());
+        let pause = line.and_then(|line| line.pause_ms).map_or(PAUSE, length);
+        let has_waited = now - self.caller_ended >= PATIENCE.max(pause);
+        let interrupts = line.and_then(|line| line.interrupts_after_ms);
+        match (interrupts.map(length), self.agent_since) {
+            (Some(after), Some(since)) => now - since >= after,
+            (Some(_), None) => has_waited,
+            (None, _) => {
+                let heard = self.agent_heard;
+                let was_answered = heard.is_some_and(|heard| heard > self.caller_ended);
+                self.is_quiet(now, pause) && (was_answered || has_waited)
+            }
+        }
+    }
+
+    /// Has the persona's next line made, unless it is under way or there are no more.
+    fn improvise(&mut self) {
+        let (Caller::Lines(lines), Some(made)) = (&self.caller, &mut self.improvising) else {
+            return;
+        };
+        if made.left == 0 || made.next.is_some() {
+            return;
+        }
+        // What the persona said is known better than what the agent's ear made of it.
+        let mut said = Vec::new();
+        for turn in 0..=self.at {
+            let own = turn.checked_sub(1).and_then(|at| lines.get(at));
+            said.extend(own.map(|(line, _)| (TurnRole::User, line.say.clone())));
+            let heard = self.played.transcript.iter();
+            let heard = heard.filter(|line| line.turn == turn && line.role == TurnRole::Agent);
+            said.extend(heard.map(|line| (line.role, line.text.clone())));
+        }
+        let (caller, voice) = made.played_by;
+        let next = async move {
+            let (text, is_last) = caller.says(said).await?;
+            let samples = match text.as_str() {
+                "" => Vec::new(),
+                text => voice.speak(text).await?,
+            };
+            Some(((CallerLine::of(text), samples), is_last))
+        };
+        made.next = Some(next.boxed());
+    }
+
+    /// The persona's next line; `None` if it could not be made.
+    async fn made(&mut self) -> Option<(SpokenLine, bool)> {
+        let next = self.improvising.as_mut();
+        match next.and_then(|made| made.next.as_mut()) {
+            Some(next) => next.await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Takes a persona's line; `false` if there is none.
+    fn take(&mut self, made: Option<(SpokenLine, bool)>) -> bool {
+        let (Caller::Lines(lines), Some(improvising), Some((line, is_last))) =
+            (&mut self.caller, &mut self.improvising, made)
+        else {
+            return false;
+        };
+        improvising.next = None;
+        improvising.left = match is_last {
+            true => 0,
+            false => improvising.left - 1,
+        };
+        if !line.0.say.is_empty() {
+            lines.push(line);
+        }
+        true
+    }
+
     /// The next 20 ms of the caller, at the page's rate.
     fn frame(&mut self, now: Instant) -> Vec<u8> {
         if self.is_quiet(now, PAUSE / 2) {
@@ -331,26 +447,17 @@ impl<'a> Line<'a> {
         }
         if let Caller::Lines(lines) = &self.caller
             && !self.speaks
-            && let Some((line, _)) = lines.get(self.at)
         {
-            let after = Duration::from_millis(line.interrupts_after_ms.unwrap_or(0).unsigned_abs());
-            let begins = match (line.interrupts_after_ms, self.agent_since) {
-                (Some(_), Some(since)) => now - since >= after,
-                (Some(_), None) => now - self.caller_ended >= PATIENCE,
-                (None, _) => {
-                    let has_waited = now - self.caller_ended >= PATIENCE;
-                    self.is_quiet(now, PAUSE)
-                        && (self
-                            .agent_heard
-                            .is_some_and(|heard| heard > self.caller_ended)
-                            || has_waited)
+            let line = lines.get(self.at).map(|(line, _)| line);
+            match (self.may_speak(line, now), line) {
+                (true, Some(_)) => {
+                    self.at += 1;
+                    (self.sent, self.speaks, self.answered) = (0, true, false);
+                    self.tools.turn.store(self.at, Ordering::Relaxed);
+                    self.played.lines = self.at;
                 }
-            };
-            if begins {
-                self.at += 1;
-                (self.sent, self.speaks, self.answered) = (0, true, false);
-                self.tools.turn.store(self.at, Ordering::Relaxed);
-                self.played.lines = self.at;
+                (true, None) => self.improvise(),
+                (false, _) => {}
             }
         }
         let samples: &[i16] = match &self.caller {

@@ -35,6 +35,8 @@ pub(super) fn operations() -> Vec<Operation> {
         GET "/v1/agents/{id}/test-runs/{run}", getTestRun, read => One("TestRunDetail"), "Read a test run with what came of each scenario";
         GET "/v1/agents/{id}/test-runs/{run}/events", followTestRun, read => Events, "Follow a test run until it has ended"
             .errors_too(&[Code::Conflict]);
+        POST "/v1/agents/{id}/test-runs/{run}/cancel", cancelTestRun, write => One("TestRun"), "Cancel a test run"
+            .errors_too(&[Code::Conflict]);
         GET "/v1/conversations/{id}/scenario", draftScenario, Access::Scope(Scope::ConversationsRead)
             => One("DraftedScenario"), "Make a scenario of a conversation, which is not stored"
             .errors_too(&[Code::Conflict, Code::UnsupportedRuntime]);

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use offhook_domain::json::{FieldError, Json};
 use offhook_domain::{CheckResult, ConversationId, MemberRole, ScenarioId, TestRunId, TestStatus};
 use offhook_services::store::TestRun;
-use offhook_services::{AgentView, PageRequest, Progress, ScenarioView};
+use offhook_services::{AgentView, PageRequest, Progress, ScenarioView, UseCaseError};
 use serde_json::Value;
 
 use super::document::{parse, pretty, unix_lines};
@@ -108,6 +108,7 @@ fn state(status: TestStatus, t: Lang) -> Markup {
         TestStatus::Failed => (Tone::Bad, "Failed"),
         TestStatus::Error => (Tone::Bad, "Error"),
         TestStatus::Interrupted => (Tone::Plain, "Interrupted"),
+        TestStatus::Cancelled => (Tone::Plain, "Cancelled"),
     };
     badge(tone, t.t(word, status.in_spanish()))
 }
@@ -289,6 +290,22 @@ pub(super) async fn progress(visit: Visit<Viewer>) -> Answer {
     Ok(tabbed(&visit, &view.agent, "tests", &body))
 }
 
+/// `POST /portal/agents/{id}/tests/runs/{run}/cancel`
+pub(super) async fn cancel(post: Post<Developer>) -> Answer {
+    let view = engine_agent(&post).await?;
+    let run: TestRunId = post.id("run")?;
+    let path = format!("/agents/{}/tests/runs/{run}", view.agent.id);
+    let service = post.services().scenarios();
+    let words = match service.cancel(post.account(), (view.agent.id, run)).await {
+        Ok(_) => post.t("The test was cancelled.", "La prueba se canceló."),
+        Err(UseCaseError::Conflict(_)) => {
+            post.t("The test had ended.", "La prueba ya había terminado.")
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(post.go(&path, words))
+}
+
 fn drawn(visitor: &Visitor, Progress { run, results }: &Progress) -> Markup {
     let t = visitor.lang();
     let base = format!("{PATH}/agents/{}/tests", run.agent_id);
@@ -298,6 +315,11 @@ fn drawn(visitor: &Visitor, Progress { run, results }: &Progress) -> Markup {
         section #run hx-get=[is_on.then_some(&from)] hx-trigger=[is_on.then_some("every 1s")] hx-swap="outerHTML" {
             p { a href=(base) { (t.t("All scenarios", "Todos los escenarios")) } }
             (summary(run, t))
+            @if is_on && visitor.may(MemberRole::Developer) {
+                (form(visitor, &format!("/agents/{}/tests/runs/{}/cancel", run.agent_id, run.id), &html! {
+                    button type="submit" { (t.t("Cancel", "Cancelar")) }
+                }))
+            }
             @for result in results {
                 @let conversations: Vec<Value> = serde_json::from_str(&result.detail).unwrap_or_default();
                 details open[result.status != TestStatus::Passed] {

@@ -73,6 +73,33 @@ both! {
         browser.no_violations().await;
     }
 
+    async fn a_test_that_takes_long_is_cancelled(database: Database) {
+        let Some((stage, person)) = Stage::seen(database).await else { return };
+        let tool = json!({
+            "name": "look", "description": "Looks.", "kind": "http", "parameters": {"type": "object"},
+            "http": {"method": "GET", "url": "https://tables.example", "timeout_ms": 30_000},
+        });
+        let tool = stage.account.post("/v1/agents/tools", tool).await.assert(201);
+        let agent = stage.account.agent_with(json!({
+            "system_prompt": "You look.\nsay: A moment.\ncall: look {}", "tool_ids": [tool["id"]],
+            "llm": {"provider": "scripted", "model": "scripted"},
+        }));
+        let agent = agent.await;
+        let slow = json!({"scenarios": [{
+            "name": "Looks", "turns": ["Hello."], "tools": [{"name": "look", "answer": "late", "delay_ms": 30_000}],
+            "checks": [{"kind": "honest"}],
+        }]});
+        let runs = format!("/v1/agents/{agent}/test-runs");
+        let run = stage.account.post(&runs, slow).await.assert(201);
+        let browser = stage.owner(person).await;
+        let run = run["id"].as_str().unwrap_or_default();
+        browser.open(&format!("/portal/agents/{agent}/tests/runs/{run}")).await;
+        browser.click(("Cancel", "Cancelar")).await;
+        browser.sees(("The test was cancelled.", "La prueba se canceló.")).await;
+        browser.sees(("Cancelled", "Cancelada")).await;
+        browser.no_violations().await;
+    }
+
     async fn an_agent_is_made_and_published(database: Database) {
         let Some((stage, person)) = Stage::seen(database).await else { return };
         let browser = stage.owner(person).await;
