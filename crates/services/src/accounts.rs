@@ -1,17 +1,8 @@
 //! Accounts, as the operator creates them.
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
-
-use offhook_domain::{
-    AccountId, EmailAddress, EntryText, MemberRole, Plan, Timestamp, TransactionType,
-};
-use offhook_storage::{
-    Account, AccountSettings, Buyer, Dialing, Member, NewLedgerEntry, StoreError, Thresholds, mint,
-};
-
 use crate::error::InputError;
-use crate::{Context, Result, Zone};
+use crate::prelude::*;
+use crate::{Result, Zone};
 
 /// The longest line of a buyer, in characters, and the most lines of an address: what an invoice has room for.
 pub const BUYER_CHARS: usize = 120;

@@ -13,26 +13,15 @@ mod settings;
 mod speech;
 mod versions;
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
-
-use offhook_domain::body::Body as _;
-use offhook_domain::json::{FieldError, Json};
-use offhook_domain::{
-    AccountId, AgentConfig, AgentId, AgentStatus, ConfigWrite, CredentialProvider, JsonError,
-    Runtime, Timestamp,
-};
 use offhook_egress::GuardedClient;
 use offhook_engine::ports::KeyAnswer;
-use offhook_storage::{
-    Actor, Agent, AgentChange, AgentFilter, NewAgent, PhoneNumber, StoreError, mint,
-};
 
+use crate::Voices;
 use crate::casefold::fold;
 use crate::catalog::Catalog;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 use crate::refusal::{Remedy, VersionField};
-use crate::{Context, Page, PageRequest, Providers, Refusal, Voices};
 use check::check_language;
 use free_budget::FreeBudget;
 

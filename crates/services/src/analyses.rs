@@ -7,17 +7,11 @@
 mod analysis_worker;
 mod judge;
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
+use offhook_domain::body::{Nullable, Own};
 
-use offhook_domain::body::{Body as _, Nullable, Own};
-use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, Timestamp, body};
-use offhook_storage::{Agent, AnalysisSchema, StoreError};
-
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 use crate::tools::schema;
-use crate::{Context, Refusal};
 
 pub(crate) use analysis_worker::keep_analysing;
 pub(crate) use judge::Judge;

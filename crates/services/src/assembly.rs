@@ -1,13 +1,11 @@
 //! Builds the use cases.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use offhook_documents::Extractor;
 use offhook_domain::ports::whatsapp::WhatsAppApi;
 use offhook_domain::ports::{Application, Embeddings, VoiceLibrary};
-use offhook_domain::{Clock, NodeId, Plans};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::Latencies;
 use offhook_engine::legacy::LegacyProvider;
@@ -15,20 +13,19 @@ use offhook_engine::ports::Models;
 use offhook_engine::ports::callbacks::CarrierCallbacks;
 use offhook_engine::ports::speech::Speech;
 use offhook_objects::Objects;
-use offhook_storage::{Actor, Store};
 use tokio::sync::watch;
 
 use crate::own_keys::Listed;
+use crate::prelude::*;
 use crate::recordings::Recordings;
 use crate::redis_membership::RedisMembership;
 use crate::uploads::Uploads;
 use crate::{
     Accounts, Agents, Analyses, Batches, Billing, CallSettings, Calls, Campaigns, Catalog,
-    CatalogError, Chats, Context, Conversations, Credentials, DocumentWorker, Gate, Health,
-    Inbound, Integrations, Keys, Knowledge, Legacy, Live, Network, Numbers, Overview, People,
-    PlanChanges, Providers, RecordingKeeper, RequestLogs, Restored, Retention, Runner, Scenarios,
-    Seller, Talks, Team, ToolShelf, Trials, UploadCollector, Voices, Wakes, Webhooks, WhatsApp,
-    Widgets, chats, knowledge, legacy,
+    CatalogError, Chats, Conversations, Credentials, DocumentWorker, Gate, Health, Inbound,
+    Integrations, Keys, Knowledge, Legacy, Network, Numbers, Overview, People, PlanChanges,
+    RecordingKeeper, RequestLogs, Restored, Retention, Scenarios, Seller, Talks, Team, ToolShelf,
+    Trials, UploadCollector, Voices, Wakes, Webhooks, WhatsApp, Widgets, chats, knowledge, legacy,
 };
 
 /// What the use cases need.

@@ -6,23 +6,14 @@ pub(crate) mod round;
 mod scheduler;
 pub(crate) mod steps;
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
-
-use offhook_domain::json::{Fault, FieldError, Json};
-use offhook_domain::{AccountId, AgentStatus, BatchId, BatchStatus, Runtime, Timestamp};
-use offhook_storage::{
-    Batch, BatchFilter, BatchStep, IdempotencyClaim, KeyOwner, NewRecipient, Recipient,
-    StoredAnswer, Tx, mint,
-};
-
+use crate::PlacedReply;
 use crate::calls::no_number;
 use crate::csv_file;
 use crate::digest::sha256;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
 use crate::idempotency::replay;
+use crate::prelude::*;
 use crate::transact::transact;
-use crate::{Caller, Context, Page, PageRequest, PlacedReply, Providers, Refusal};
 
 pub use read::BatchBody;
 use read::Request;

@@ -1,10 +1,9 @@
 //! Tools that are built in, beside those of the account.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
-use offhook_domain::AgentConfig;
 use offhook_engine::ports::{ToolCall, ToolDefinition, ToolOutcome, Tools};
+
+use crate::prelude::*;
 
 /// The providers of models that an installation or an account runs itself.
 const OWN_SERVERS: [&str; 2] = ["local", "custom"];

@@ -1,9 +1,6 @@
 //! Who asks.
 
-use offhook_domain::PlanTerms;
-use offhook_storage::{Account, Actor, ApiKey};
-
-use crate::Context;
+use crate::prelude::*;
 
 /// The caller: an account, with a valid key or as a signed-in member, and the plan's terms.
 #[derive(Debug, Clone)]

@@ -1,15 +1,12 @@
 //! The time: of the machine, of the database that processes share, and within one call.
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use offhook_domain::{Clock, Timestamp};
-use offhook_storage::Store;
-use tokio_util::sync::CancellationToken;
-
+use crate::Result;
+use crate::prelude::*;
 use crate::workers::Turns;
-use crate::{Context, Result};
 
 /// How often the database is queried for the time.
 const ASK_EVERY: Duration = Duration::from_secs(10);

@@ -1,13 +1,11 @@
 //! What every use case works with.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use offhook_domain::{Clock, NodeId, Plans};
-use offhook_storage::Store;
 use tokio::sync::Notify;
 
 use crate::CallSettings;
+use crate::prelude::*;
 
 /// Wakes the workers of this process. Each also polls, so a lost wake-up costs only a moment.
 #[derive(Clone, Default)]

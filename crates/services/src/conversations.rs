@@ -7,22 +7,15 @@ mod notes;
 mod search;
 mod tags;
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
-use std::time::Duration;
-
 use futures_util::Stream;
 use futures_util::stream;
-use offhook_domain::{AccountId, ConversationId, Credits, KeyId, Timestamp};
-use offhook_storage::{
-    Analysis, Conversation, ConversationFilter, ConversationView, Moment, StoreError,
-};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::prelude::*;
 use crate::recordings::Recordings;
 use crate::signals::{FOLLOW_AGAIN_AFTER, Signal};
-use crate::{Caller, Context, Live, Page, PageRequest, Providers, Recording, Result, UseCaseError};
+use crate::{Recording, Result};
 
 pub(crate) use begin::{Lines, STOPPING, Slot, begin_text, check_serves, check_status, serving};
 pub use cost::Cost;

@@ -1,18 +1,14 @@
 //! Accounts' credentials at providers, as the operator and admins store them.
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
-
 use offhook_domain::ports::VoiceLibraryError;
-use offhook_domain::{AccountId, CredentialProvider, messages};
 use offhook_engine::legacy::LegacyError;
-use offhook_storage::{Actor, Credential};
 use reqwest::header::HeaderValue;
 
 use crate::endpoints::EndpointKey;
 use crate::error::InputError;
+use crate::prelude::*;
 use crate::whatsapp::WhatsAppCredential;
-use crate::{Context, Person, own_keys};
+use crate::{Person, own_keys};
 
 /// The longest secret, in bytes.
 const SECRET_BYTES: usize = 4_096;

@@ -1,10 +1,8 @@
 //! The end of a process: what it waits for after its calls are reported.
 
-use offhook_boxed::boxed;
-use std::time::Duration;
-
 use tokio::time::{Instant, sleep};
 
+use crate::prelude::*;
 use crate::{Result, Services};
 
 /// How often due deliveries are polled.

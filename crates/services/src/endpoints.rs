@@ -1,14 +1,11 @@
 //! An account's credential for the model server that it runs or rents.
 
-use std::sync::Arc;
-
-use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{AccountId, CredentialProvider, JsonError};
 use offhook_engine::Persona;
 use reqwest::Url;
 
+use crate::Result;
 use crate::error::SecretFault;
-use crate::{Context, Result};
+use crate::prelude::*;
 
 /// The longest key, in characters.
 const KEY_CHARS: usize = 1_024;

@@ -1,10 +1,8 @@
 //! Errors of use cases.
 
-use offhook_domain::{FieldError, messages};
 use offhook_objects::ObjectError;
-use offhook_storage::{StoreError, TxError};
 
-use crate::Refusal;
+use crate::prelude::*;
 
 /// Why a use case failed. Nothing was written, except perhaps after [`UseCaseError::UnknownCommit`]. Texts are
 /// sentences for the client.

@@ -1,13 +1,9 @@
 //! The bodies of events, fixed when they are written.
 
-use offhook_domain::{
-    AccountId, AgentId, CallHandle, CallOutcome, CampaignId, CampaignPause, CampaignStatus,
-    ConversationId, Credits, E164, EventId, EventType, FailureReason, TerminationReason,
-    ThresholdKind, Timestamp,
-};
-use offhook_storage::{Campaign, Conversation, NewEvent, PassedThreshold, mint};
 use serde::Serialize;
 use serde_json::value::RawValue;
+
+use crate::prelude::*;
 
 #[derive(Serialize)]
 struct Envelope<'a, D> {

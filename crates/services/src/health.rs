@@ -1,13 +1,11 @@
 //! Whether this process can serve (`/readyz`).
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tokio::time::Instant;
 
+use crate::prelude::*;
 use crate::redis_membership::RedisMembership;
-use crate::{Context, Live};
 
 #[derive(Clone)]
 pub struct Health {

@@ -1,11 +1,8 @@
 //! Idempotency-Keys: a retry with the same body within 24 hours gets the first response, one with another body is refused.
 //! The request's transaction claims the key (`storage/src/queries/idempotency.rs`).
 
-use offhook_domain::AccountId;
-use offhook_storage::StoredAnswer;
-
-use crate::Context;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 
 /// The response to an accepted call: the same bytes for each retry.
 #[derive(Debug, Clone)]

@@ -1,21 +1,18 @@
 //! Incoming calls: whose number is called, whether an agent may answer, and the conversation.
 
 use futures_util::FutureExt as _;
-use offhook_boxed::boxed;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use offhook_domain::{CallHandle, Channel, ConversationId, E164, NumberProvider, Runtime};
 use offhook_engine::ports::callbacks::{Callback, CarrierCallbacks};
 use offhook_engine::ports::waiting::{NotAnswered, WaitingLine};
 use offhook_metrics::metrics;
-use offhook_storage::{Conversation, NewConversation, mint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::calls::{Hours, opening};
 use crate::conversations::{Lines, Slot, serving};
 use crate::network::Login;
-use crate::{Runner, UseCaseError};
+use crate::prelude::*;
 
 /// What is known of an incoming call.
 pub struct InboundCall {

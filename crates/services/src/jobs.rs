@@ -1,19 +1,16 @@
 //! The background work of a process: one supervised list of jobs.
 
-use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use offhook_failpoints as failpoints;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::analyses::keep_analysing;
 use crate::dialer::{self, Dialer};
+use crate::prelude::*;
 use crate::{
-    Agents, Knowledge, RecordingKeeper, Renewals, RequestLogs, Retention, Runner, Services,
+    Agents, Knowledge, RecordingKeeper, Renewals, RequestLogs, Retention, Services,
     UploadCollector, Voices, batches, campaigns, chats, clock, legacy, maintenance, signals,
     whatsapp,
 };

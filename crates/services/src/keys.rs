@@ -1,17 +1,11 @@
 //! API keys: shown once when created, looked up by digest, revoked at once.
 
-use offhook_boxed::boxed;
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
-
-use offhook_domain::{AccountId, Credits, KeyId, Scopes, Timestamp};
-use offhook_storage::{Actor, ApiKey, NewApiKey, StoreError, mint};
 use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::digest::sha256;
-use crate::{Caller, Context, Person, Result};
+use crate::prelude::*;
+use crate::{Person, Result};
 
 /// The prefix of every token.
 const TOKEN_PREFIX: &str = "service_live_";

@@ -14,22 +14,14 @@ mod selection;
 mod shown;
 mod vectors;
 
-use offhook_boxed::boxed;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use offhook_domain::body;
-use offhook_domain::body::{Body as _, Change, Clearable, Id, Name};
-use offhook_domain::json::{Fault, FieldError, Json};
-use offhook_domain::{AccountId, DocumentId, DocumentStatus, FolderId};
-use offhook_failpoints as failpoints;
-use offhook_storage::{
-    Document, DocumentChange, DocumentFilter, NewDocument, PinningAgent, StoreError, mint,
-};
+use offhook_domain::body::{Change, Clearable, Id, Name};
 
 use crate::casefold::fold;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 use crate::uploads::Uploads;
-use crate::{Context, Page, PageRequest, Refusal};
 
 pub(crate) use agent::{Documents, SEARCH, with_documents, with_knowledge};
 pub use content::{CreateDocument, DocumentFile, NewContent};

@@ -1,13 +1,11 @@
 //! Leases of claimed work: the owner renews a claim, gives the work up before others may claim it, and others take it
 //! over from an owner that is gone. Tests of dead processes run all of it faster.
 
-use std::time::Duration;
-
 use offhook_engine::Moment;
 use offhook_failpoints::scaled;
-use offhook_storage::Fenced;
 
 use crate::Result;
+use crate::prelude::*;
 use crate::workers::every;
 
 pub(crate) fn renew_every() -> Duration {

@@ -4,23 +4,16 @@ mod found;
 mod looks;
 mod reports;
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
-use std::time::Duration;
-
 use offhook_domain::config::is_bcp47_shape;
-use offhook_domain::{AccountId, CredentialProvider, Credits, Json, Plans, Price};
 use offhook_engine::legacy::{LegacyAgent, LegacyError};
-use offhook_storage::{Agent, ListedAgent, ListedNumber, StoreError, Synced};
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
+use crate::Result;
 use crate::calls::RESERVED_SECONDS;
 use crate::casefold::fold;
 use crate::catalog::{self, CatalogError};
-use crate::error::UseCaseError;
+use crate::prelude::*;
 use crate::workers::{Turns, counted};
-use crate::{Context, Providers, Refusal, Result, Runner};
 
 /// How often an account's legacy agents are synchronized.
 const SYNC_EVERY: Duration = Duration::from_secs(3_600);

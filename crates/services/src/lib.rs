@@ -46,6 +46,7 @@ mod page;
 mod people;
 mod personas;
 mod plan_changes;
+mod prelude;
 mod price;
 mod providers;
 mod recordings;

@@ -1,13 +1,10 @@
 //! Periodic writes and deletions, off every request's path.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
+use crate::prelude::*;
 use crate::workers::{Turns, counted};
-use crate::{Context, Keys, Result, billing, people};
+use crate::{Keys, Result, billing, people};
 
 /// How often keys' last uses are written and expired Idempotency-Keys deleted.
 const EVERY: Duration = Duration::from_secs(5);

@@ -1,16 +1,10 @@
 //! The phone network that calls go through.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
-use offhook_domain::{
-    AccountId, CallHandle, CredentialProvider, E164, FailureReason, NumberProvider,
-};
 use offhook_engine::ports::audio::{AudioCarrier, AudioLeg};
 use offhook_engine::ports::{Carrier, DialError, DialRequest};
-use offhook_storage::{Conversation, Store, StoreError};
 
-use crate::Providers;
+use crate::prelude::*;
 
 /// The phone network of a process.
 #[derive(Clone)]

@@ -2,20 +2,12 @@
 
 pub(crate) mod ownership;
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
-
-use offhook_domain::body;
-use offhook_domain::body::{Body as _, Change, Clearable, Id, Optional, Phone, Required, Text};
-use offhook_domain::json::{Fault, FieldError, Json};
-use offhook_domain::{
-    AccountId, AgentId, CredentialProvider, E164, FailureReason, NumberProvider, PhoneNumberId,
-};
+use offhook_domain::body::{Change, Clearable, Id, Optional, Phone, Required, Text};
 use offhook_engine::ports::DialError;
-use offhook_storage::{NumberChange, PhoneNumber, StoreError, mint};
 
-use crate::error::{Result, UseCaseError};
-use crate::{Context, Network, Page, PageRequest, Refusal};
+use crate::Network;
+use crate::error::Result;
+use crate::prelude::*;
 
 const LABEL: std::ops::RangeInclusive<usize> = 0..=120;
 

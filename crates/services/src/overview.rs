@@ -1,13 +1,9 @@
 //! An account's activity now and in a period.
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
-
-use offhook_domain::{AgentId, FailureReason, Timestamp};
-use offhook_storage::{CallLatency, LiveCall, Stretch};
 use serde_json::Value;
 
-use crate::{Caller, Context, Result};
+use crate::Result;
+use crate::prelude::*;
 
 /// Calls whose latencies are read.
 const MEASURED_CALLS: i64 = 200;

@@ -1,22 +1,18 @@
 //! An account's own keys for models and speech. Where it has one, its agents use that and not the deployment's; what they
 //! use by it costs nothing here, as with its own server (`custom`).
 
-use std::sync::Arc;
-
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
-use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{AccountId, Clock, CredentialProvider, JsonError, OwnKey, Price};
 use offhook_egress::{Policy, TargetUrl};
 use offhook_engine::Latencies;
 use offhook_engine::ports::{
     AccountKey, Endpoint, KeyAnswer, LanguageModel, ModelDelta, ModelError, ModelRequest, Models,
 };
-use offhook_storage::{Account, Store, StoreError};
 
 use crate::catalog::{Catalog, ModelKind};
 use crate::error::SecretFault;
-use crate::{Context, CredentialFault, Providers, Result};
+use crate::prelude::*;
+use crate::{CredentialFault, Result};
 
 /// The longest key, in characters.
 const KEY_CHARS: usize = 1_024;

@@ -1,7 +1,6 @@
 //! Keyset pagination.
 
-use offhook_domain::Timestamp;
-use offhook_storage::{Answer, PageKey, StoreError};
+use crate::prelude::*;
 
 /// The page after a row, with up to `limit` items.
 #[derive(Debug, Clone, Copy)]

@@ -12,19 +12,15 @@ mod totp;
 mod two_step;
 
 use futures_util::FutureExt as _;
-use offhook_boxed::boxed;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use offhook_domain::{AccountId, Changes, EventId, Plan};
 use offhook_egress::GuardedClient;
-use offhook_storage::{Account, Actor, AuditEntry, AuditFilter, Member};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
+use crate::prelude::*;
 use crate::retry::retried;
-use crate::{Caller, Context, Page, PageRequest, Result, Zone};
+use crate::{Result, Zone};
 
 pub(crate) use sessions::delete_ended;
 

@@ -1,15 +1,12 @@
 //! The personas of agents in their conversations.
 
-use std::time::Duration;
-
-use offhook_domain::{AgentConfig, Metadata};
 use offhook_engine::ports::Endpoint;
 use offhook_engine::{ModelChoice, Persona};
-use offhook_storage::Conversation;
 
+use crate::Result;
+use crate::prelude::*;
 use crate::retry::retried;
 use crate::variables::{Known, Scene};
-use crate::{Context, Result};
 
 /// The agent's persona, with the conversation's variables filled in, and without a guard; `None`
 /// without a model.

@@ -1,12 +1,6 @@
 //! Moves an account to another plan, and lists the losses first.
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
-
-use offhook_domain::{AccountId, Plan, PlanTerms, Timestamp};
-use offhook_storage::{Account, RetentionWindow, StoreError};
-
-use crate::Context;
+use crate::prelude::*;
 use crate::retention::{HELD, of_days, renewed};
 
 /// Why an account was not moved.

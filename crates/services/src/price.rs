@@ -1,9 +1,7 @@
 //! The price of a minute of a call: the sum over the catalog models that it uses.
 
-use offhook_domain::{AgentConfig, Plan, Price};
-
-use crate::Providers;
 use crate::catalog::{Catalog, ModelKind, PricePart, dearest};
+use crate::prelude::*;
 use crate::speech::{SpeechInput, SpeechOutput};
 
 impl Providers {

@@ -1,13 +1,11 @@
 //! The providers that conversations use.
 
-use std::sync::Arc;
-
-use offhook_domain::Price;
 use offhook_engine::Latencies;
 use offhook_engine::legacy::LegacyProvider;
 use offhook_engine::ports::Models;
 use offhook_engine::ports::speech::Speech;
 
+use crate::prelude::*;
 use crate::{Catalog, Network};
 
 pub(crate) struct Providers {

@@ -8,16 +8,12 @@ mod spool;
 mod tape;
 mod waveform;
 
-use offhook_boxed::boxed;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use futures_util::{StreamExt as _, stream};
-use offhook_domain::{AccountId, ConversationId};
 use offhook_objects::{Content, ObjectError, Objects};
 use tokio::sync::Semaphore;
-
-use crate::{Context, Live, Providers};
 
 pub use keeper::RecordingKeeper;
 pub use kept::KeepError;
@@ -27,6 +23,8 @@ pub use waveform::Waveform;
 pub(crate) use fetched::Wanted;
 use kept::Busy;
 use spool::Spool;
+
+use crate::prelude::*;
 
 /// Recordings uploaded at once; each needs 5 MiB of memory.
 const SENT_AT_ONCE: usize = 4;

@@ -1,11 +1,9 @@
 //! Refusals because of the current state, by kind, each in English and in Spanish.
 
 use offhook_domain::ports::VoiceLibraryError;
-use offhook_domain::{
-    AccountId, AgentStatus, BatchStatus, CampaignStatus, CredentialProvider, DialRule, FieldError,
-    messages,
-};
 use offhook_engine::legacy::LegacyError;
+
+use crate::prelude::*;
 
 messages! {
 /// Why an operation is not possible now, with the remedy if there is one.

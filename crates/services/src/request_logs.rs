@@ -1,25 +1,18 @@
 //! The request log: a request leaves its entry in a bounded buffer, and a worker writes it.
 
 use futures_util::Stream;
-use offhook_boxed::boxed;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use offhook_domain::{
-    AccountId, ConversationId, KeyId, LogEntryId, RequestId, Resource, Timestamp,
-};
 use offhook_metrics::metrics;
-use offhook_storage::{LogCount, LogEntry, LogFault, LogFilter, StoreError, mint};
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::Result;
+use crate::prelude::*;
 use crate::tail::{Followed, READ_AT_ONCE, tail};
 use crate::workers::Turns;
-use crate::{Context, Page, PageRequest, Result};
 
 /// Entries that wait to be written at most; further ones are dropped, never the request.
 pub(crate) const BUFFER: usize = 8_192;

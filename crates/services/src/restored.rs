@@ -1,13 +1,8 @@
 //! Makes a database that was restored from a backup safe to serve. It is a past state, and its recipients must not be
 //! called twice.
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
-use std::time::Duration;
-
-use offhook_domain::FailureReason;
-
-use crate::{Context, Live, Result};
+use crate::Result;
+use crate::prelude::*;
 
 /// What was stopped in a restored database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,19 +3,14 @@
 //! Conversations older than the plan's window are hidden at once, and then deleted. If a window shrinks, by another
 //! plan or by configuration, what it hides is kept for 30 more days.
 
-use offhook_boxed::boxed;
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::time::Duration;
 
-use offhook_domain::{AccountId, ConversationId, Timestamp};
 use offhook_metrics::metrics;
-use offhook_storage::{Account, RetentionWindow, StoreError};
-use tokio_util::sync::CancellationToken;
 
+use crate::prelude::*;
 use crate::recordings::Recordings;
 use crate::workers::Turns;
-use crate::{Context, Result, request_logs};
+use crate::{Result, request_logs};
 
 /// How often a process checks whether it is its turn.
 const LOOK_EVERY: Duration = Duration::from_secs(60);

@@ -1,8 +1,7 @@
 //! Retries what the database does not answer now.
 
-use std::time::Duration;
-
 use crate::Result;
+use crate::prelude::*;
 
 /// How long to wait before the database is queried again.
 pub(crate) const RETRY_EVERY: Duration = Duration::from_millis(500);

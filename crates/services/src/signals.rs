@@ -6,23 +6,19 @@
 //! documents, because the committing process wakes itself, and the others poll several times a second for what it
 //! cannot handle; and keys and plans, which every request reads.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use offhook_domain::{ConversationId, NodeId};
 use offhook_engine::EndRequest;
-use offhook_storage::StoreError;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
+use crate::Result;
+use crate::prelude::*;
 use crate::workers::every;
-use crate::{Context, Live, Result};
 
 /// Queued signals; any more are lost.
 const OUTBOX: usize = 4_096;

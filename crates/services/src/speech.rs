@@ -4,11 +4,10 @@
 //! to choose from. One that an account's own key adds is a default only where there is no other: a new key changes no agent.
 //! `scripted` is always available and never a default: it neither understands nor speaks a word.
 
-use offhook_domain::{AgentConfig, VoiceProvider};
 use offhook_engine::ports::speech::{RecognizerSettings, Speech, SpeechError, VoiceSettings};
 
-use crate::Providers;
 use crate::catalog::{Catalog, ModelKind};
+use crate::prelude::*;
 
 /// The provider that needs no setup.
 const SCRIPTED: &str = "scripted";

@@ -1,19 +1,15 @@
 //! The recognizer and the voice of one call, on a phone network with audio.
 
-use std::time::Duration;
-
 use offhook_domain::config::Voicemail;
-use offhook_domain::{AccountId, AgentConfig, CredentialProvider, VoiceProvider};
 use offhook_engine::Persona;
 use offhook_engine::ports::speech::{VoiceKey, VoiceSettings};
 use offhook_engine::voice::{
     Ambient, Pronunciation, PronunciationRule, RecognizerChoice, SpokenSettings, Voice,
     speech_detector,
 };
-use offhook_storage::{Conversation, Store, VoiceOwner};
 
-use crate::Providers;
 use crate::dialer::Meter;
+use crate::prelude::*;
 use crate::retry::retried;
 use crate::speech::SpeechOutput;
 

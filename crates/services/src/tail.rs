@@ -1,15 +1,12 @@
 //! New rows of an account, as they are committed.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::VecDeque;
 
 use futures_util::{Stream, stream};
-use offhook_domain::{EventId, Timestamp};
-use offhook_storage::StoreError;
 use uuid::Uuid;
 
-use crate::{Context, Result};
+use crate::Result;
+use crate::prelude::*;
 
 /// How far back a stream resumes. Events are found along the ids of all accounts, so that more would cost too much.
 const RESUMED_WITHIN: Duration = Duration::from_secs(600);

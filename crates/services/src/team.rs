@@ -4,17 +4,11 @@ pub(crate) mod seats;
 
 pub use seats::TeamRefusal;
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
-use std::time::Duration;
-
-use offhook_domain::{AccountId, EmailAddress, MemberId, MemberRole, Timestamp};
-use offhook_storage::{Account, Invitation, Member, StoreError, mint};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::digest::sha256;
 use crate::error::InputError;
-use crate::{Context, Page, PageRequest};
+use crate::prelude::*;
 
 /// How long an invitation's link is valid.
 const INVITATION_LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);

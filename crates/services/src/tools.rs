@@ -8,22 +8,18 @@ mod toolbox;
 #[cfg(test)]
 mod tests;
 
-use offhook_boxed::boxed;
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
-use offhook_domain::json::{Fault, FieldError, Json, item_path, member_path};
+use offhook_domain::json::{item_path, member_path};
 use offhook_domain::tool::{Header, TOOLS_AT_MOST, Tool, ToolKind};
-use offhook_domain::{AccountId, AgentConfig, ToolId};
 use offhook_egress::{GuardedClient, TargetUrl};
-use offhook_storage::{PinningAgent, StoreError, ToolChange, ToolRow, ToolToPin, mint};
 
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
 use crate::gate::may_call;
 use crate::knowledge::SEARCH;
-use crate::{Context, Page, PageRequest, Refusal};
+use crate::prelude::*;
 
 pub(crate) use toolbox::Toolbox;
 

@@ -4,18 +4,14 @@
 //! after the document has been read or deleted. Objects left by a dead process are collected: one process at a time
 //! lists the uploads and deletes those that no document waits for.
 
-use offhook_boxed::boxed;
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use bytes::Bytes;
-use offhook_domain::{AccountId, DocumentId};
 use offhook_objects::{Listed, ObjectError, Objects};
-use tokio_util::sync::CancellationToken;
 
-use crate::Context;
 use crate::error::Result;
+use crate::prelude::*;
 use crate::workers::Turns;
 
 const FOLDER: &str = "uploads";

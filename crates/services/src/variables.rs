@@ -2,19 +2,14 @@
 
 mod words;
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use async_trait::async_trait;
 use offhook_domain::config::Variables;
-use offhook_domain::json::Json;
-use offhook_domain::{AgentConfig, CallHandle, Channel, ConversationId, E164, Metadata, Timestamp};
 use offhook_engine::ports::{ToolCall, ToolDefinition, ToolOutcome, Tools};
-use offhook_storage::{Agent, Conversation, NewConversation, StoreError};
 
+use crate::Zone;
 use crate::agents::AgentSettings;
+use crate::prelude::*;
 use crate::spoken::Direction;
-use crate::{Context, Zone};
 use words::{date, weekday};
 
 /// Characters of earlier conversations that a model is shown.

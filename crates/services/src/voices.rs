@@ -11,11 +11,7 @@ mod shipped;
 mod snapshot;
 mod sync;
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
-
 use offhook_domain::ports::VoiceLibrary;
-use offhook_domain::{AccountId, Voice, VoiceGender, VoiceProvider};
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
@@ -24,7 +20,8 @@ pub use snapshot::VoicePlace;
 pub use sync::{SyncOutcome, VoiceSyncError};
 
 use crate::casefold::fold;
-use crate::{CatalogError, Context, Page, Result};
+use crate::prelude::*;
+use crate::{CatalogError, Result};
 use shipped::Shipped;
 use snapshot::{Listing, Search, Snapshot};
 

@@ -4,32 +4,22 @@ mod looks;
 mod of_conversation;
 
 use futures_util::Stream;
-use offhook_boxed::boxed;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use offhook_domain::body;
 use offhook_domain::body::{
-    Body as _, Change, Clearable, Form, Instant, Integer, Like, Optional, Required, Text, Word,
-    Words,
+    Change, Clearable, Form, Instant, Integer, Like, Optional, Required, Text, Word, Words,
 };
-use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{AccountId, DeliveryId, EndpointId, EventType, EventTypes, Timestamp};
 use offhook_egress::{Policy, TargetUrl};
 use offhook_signing::SigningSecret;
-use offhook_storage::{
-    AccountEvent, BODIES_KEPT, Delivery, DeliveryFilter, DeliveryStory, Endpoint, EndpointChange,
-    EndpointStatus, EndpointView, Recovered, Resent, SigningNow, StoreError, mint,
-};
 use ring::rand::SystemRandom;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::events;
+use crate::prelude::*;
 use crate::signals::Signal;
 use crate::tail::{Followed, READ_AT_ONCE, tail};
-use crate::{Context, Live, Page, PageRequest, Refusal, events};
 
 const ENDPOINTS_AT_MOST: i64 = 20;
 

@@ -2,18 +2,14 @@
 
 mod limits;
 
-use offhook_boxed::boxed;
 use std::net::IpAddr;
-use std::sync::Arc;
 
-use offhook_domain::body::{Body as _, Flag, Integer, Optional, Or, Own, Required};
-use offhook_domain::json::{Fault, FieldError, Fields, Json, item_path};
-use offhook_domain::{AccountId, AgentId, AgentStatus, Runtime, body};
-use offhook_storage::{Agent, WidgetSettings};
+use offhook_domain::body::{Flag, Integer, Optional, Or, Own, Required};
+use offhook_domain::json::item_path;
 use reqwest::Url;
 
-use crate::error::{Result, UseCaseError};
-use crate::{Context, Refusal};
+use crate::error::Result;
+use crate::prelude::*;
 
 pub(crate) use limits::{count_credits, count_session};
 

@@ -1,14 +1,12 @@
 //! Shared parts of the background workers.
 
-use std::time::Duration;
-
 use offhook_metrics::metrics;
 
-use crate::{Context, Result};
+use crate::Result;
+use crate::prelude::*;
 
 use tokio::sync::Notify;
 use tokio::time::{Interval, MissedTickBehavior, interval};
-use tokio_util::sync::CancellationToken;
 
 /// An interval that does not catch up on missed ticks.
 pub(crate) fn every(period: Duration) -> Interval {

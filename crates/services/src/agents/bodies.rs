@@ -1,10 +1,8 @@
 //! What clients send to create and to change an agent.
 
-use offhook_domain::body::{
-    Body as _, Change, Integer, Language, Name, Optional, Own, Required, Word,
-};
-use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{AgentStatus, body};
+use offhook_domain::body::{Change, Integer, Language, Name, Optional, Own, Required, Word};
+
+use crate::prelude::*;
 
 /// Members of an agent that no write may name.
 const READ_ONLY: [&str; 8] = [

@@ -2,9 +2,8 @@
 
 use language_tags::LanguageTag;
 use offhook_domain::config::CUSTOM_PROVIDER;
-use offhook_domain::json::{Fault, FieldError, item_path, member_path};
+use offhook_domain::json::{item_path, member_path};
 use offhook_domain::messages::Choices;
-use offhook_domain::{AccountId, AgentConfig};
 use offhook_egress::{Policy, TargetUrl};
 use offhook_engine::ports::Endpoint;
 use offhook_engine::voice::Ambient;
@@ -12,10 +11,10 @@ use offhook_engine::voice::Ambient;
 use super::speech::{FALLBACK_VOICES, VOICE_ID};
 use super::{Agents, refused};
 use crate::catalog::ModelKind;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 use crate::speech::lists_voices;
 use crate::voices::UnreadyVoice;
-use crate::{Providers, Refusal};
 
 impl Agents {
     /// Makes sure that the agent can speak with the chosen voice, if any, and with the fallback voices.

@@ -1,17 +1,13 @@
 //! A model adapts an agent's first texts to a business that is described in a sentence.
 
-use std::time::Duration;
-
 use futures_util::StreamExt as _;
-use offhook_boxed::boxed;
-use offhook_domain::AccountId;
-use offhook_domain::json::Json;
 use offhook_engine::ports::{Message, ModelDelta, ModelRequest, Purpose, Role};
 use tokio::time::timeout;
 
 use super::Agents;
 use super::first::SCRIPTED;
 use crate::error::Result;
+use crate::prelude::*;
 
 /// How long the model may take.
 const LIMIT: Duration = Duration::from_secs(30);

@@ -1,13 +1,11 @@
 //! Defaults of a new agent, and choices an editor offers beside the catalogs.
 
-use offhook_boxed::boxed;
 use offhook_domain::config::{Llm, Stt, Voice};
-use offhook_domain::{AccountId, AgentConfig, VoiceProvider, VoiceSource};
 use offhook_engine::voice::Ambient;
-use offhook_storage::StoreError;
 
 use super::Agents;
 use crate::catalog::{ANY_MODEL, Model, ModelKind};
+use crate::prelude::*;
 use crate::speech::{listening, speaking};
 use crate::{ListedVoice, VoiceFilter};
 

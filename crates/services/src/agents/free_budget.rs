@@ -1,13 +1,9 @@
 //! What an account gets for free, such as a voice's preview, is limited per minute.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use offhook_domain::{AccountId, Timestamp};
 use parking_lot::Mutex;
 
-use crate::Refusal;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 
 /// Free requests of an account per minute, in one process.
 const PER_MINUTE: u32 = 20;

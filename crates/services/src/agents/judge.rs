@@ -3,16 +3,10 @@
 //! A version depends on this process's catalog, the providers that it is set up for, and its account's own keys. Agents
 //! are checked at the start, and daily: processes may differ, and keys come and go.
 
-use offhook_boxed::boxed;
-use std::time::Duration;
-
-use offhook_domain::{AccountId, AgentConfig, AgentId, AgentStatus};
-use offhook_storage::ServingAgent;
-use tokio_util::sync::CancellationToken;
-
 use super::Agents;
+use crate::Result;
+use crate::prelude::*;
 use crate::workers::{Turns, counted};
-use crate::{Providers, Result};
 
 /// How often published versions are checked.
 const EVERY: Duration = Duration::from_secs(86_400);

@@ -1,12 +1,7 @@
 //! What an editor offers: providers and whether they are set up, voices that no list has, and how a voice sounds.
 
-use std::time::Duration;
-
 use futures_util::StreamExt as _;
-use offhook_boxed::boxed;
 use offhook_domain::config::Voice;
-use offhook_domain::json::{Fault, FieldError};
-use offhook_domain::{AccountId, AgentConfig};
 use offhook_engine::ports::audio::SAMPLE_RATE;
 use offhook_engine::ports::speech::{
     SpeechError, SpeechPiece, SpokenText, TextToSpeech, VoiceSettings,
@@ -18,9 +13,9 @@ use super::Agents;
 use super::check::no_provider;
 use super::first::SCRIPTED;
 use super::speech::VOICE_PROVIDER;
-use crate::Refusal;
 use crate::catalog::ModelKind;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 use crate::speech::{listening, lists_voices, speaking};
 
 /// How long a preview may take to be spoken, and how long it may sound.

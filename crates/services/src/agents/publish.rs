@@ -1,14 +1,11 @@
 //! Publishing: a version serves calls from then on.
 
-use offhook_boxed::boxed;
-use offhook_domain::body::{Body as _, Integer, Optional, Text};
-use offhook_domain::json::{Fault, FieldError, Json};
-use offhook_domain::{AccountId, AgentConfig, AgentId, body};
-use offhook_storage::Publication;
+use offhook_domain::body::{Integer, Optional, Text};
 
 use super::{AgentView, Agents, TRIES, corrupt, publishable_status, refused, view};
-use crate::error::{Result, UseCaseError};
-use crate::{Refusal, knowledge};
+use crate::error::Result;
+use crate::knowledge;
+use crate::prelude::*;
 
 body! {
     /// `POST /v1/agents/{id}/publish`.

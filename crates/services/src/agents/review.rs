@@ -1,13 +1,9 @@
 //! Everything that is wrong with a change or a version, for an editor that shows all of it at once.
 
-use offhook_boxed::boxed;
-use offhook_domain::json::{FieldError, Json};
-use offhook_domain::{AccountId, AgentConfig, AgentId};
-
 use super::bodies::UpdateAgent;
 use super::{Agents, corrupt};
-use crate::Refusal;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 
 #[boxed]
 impl Agents {

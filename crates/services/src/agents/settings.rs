@@ -1,22 +1,19 @@
 //! What an account sets of an agent beside its configuration. Each change saves the next version with the head's
 //! configuration; publishing it puts both in force.
 
-use offhook_boxed::boxed;
 use offhook_domain::body::{
-    Body as _, Flag, Integer, Like, LongText, Name, Nested, Optional, Or, Required, Text,
+    Flag, Integer, Like, LongText, Name, Nested, Optional, Or, Required, Text,
 };
-use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{AccountId, AgentConfig, AgentId, AgentStatus, Changes, E164, Runtime, body};
 use offhook_egress::{MAX_URL_CHARACTERS, TargetUrl};
 use offhook_signing::SigningSecret;
-use offhook_storage::{AgentChange, StoreError};
 use ring::rand::SystemRandom;
 use serde::{Deserialize, Serialize};
 
 use super::{Agents, TRIES, stale};
-use crate::error::{Result, UseCaseError};
+use crate::Zone;
+use crate::error::Result;
+use crate::prelude::*;
 use crate::refusal::VersionField;
-use crate::{Refusal, Zone};
 
 body! {
     /// The server that is asked before a call begins.

@@ -3,15 +3,14 @@
 //! Simulated calls carry no audio. There, speech-to-text may be published before it is set up. So may a listed voice,
 //! even before its provider is set up, except for what only the provider's adapter can check.
 
-use offhook_domain::AgentConfig;
 use offhook_domain::config::{Stt, Voice};
-use offhook_domain::json::{Fault, FieldError, member_path};
+use offhook_domain::json::member_path;
 use offhook_domain::messages::Choices;
 use offhook_engine::ports::speech::SpeechError;
 
 use super::check::{Faults, check_language, no_provider};
-use crate::Providers;
 use crate::catalog::ModelKind;
+use crate::prelude::*;
 use crate::speech::{
     SpeechInput, SpeechOutput, chosen_voice, fallback_voices, listening, lists_voices, speaking,
 };

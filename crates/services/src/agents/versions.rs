@@ -1,13 +1,8 @@
 //! An agent's versions, and archiving it.
 
-use offhook_boxed::boxed;
-use offhook_domain::json::Json;
-use offhook_domain::{AccountId, AgentId, Runtime, Timestamp};
-use offhook_storage::{Agent, AgentVersion};
-
 use super::{Agents, shown};
-use crate::error::{Result, UseCaseError};
-use crate::{Page, Refusal};
+use crate::error::Result;
+use crate::prelude::*;
 
 /// A saved version as the API shows it.
 #[derive(Debug, Clone)]

@@ -2,25 +2,20 @@
 //! analysis delays nothing.
 
 use futures_util::FutureExt as _;
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
 
-use offhook_domain::{AccountId, AnalysisFault};
 use offhook_engine::ports::{Message, Role};
 use offhook_engine::{NoData, extract};
-use offhook_storage::{AnalysisEnd, AnalysisJob, Moment};
 use tokio::task::{Id, JoinSet};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 use super::judge::Judge;
+use crate::Result;
 use crate::leases;
 use crate::personas::persona_in;
+use crate::prelude::*;
 use crate::retry::retried;
 use crate::workers::Outage;
-use crate::{Context, Providers, Result};
 
 /// Backstop for a lost wake-up, and how soon another node's lost lease is noticed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

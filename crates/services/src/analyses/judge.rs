@@ -1,11 +1,10 @@
 //! Checks whether a model's answer is the data that a schema requires.
 
-use offhook_domain::AnalysisFault;
-use offhook_domain::json::Json;
 use offhook_engine::{EXTRACTION_MAX_BYTES, Misfit};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use crate::prelude::*;
 use crate::tools::schema::SchemaValidator;
 
 /// Errors reported to the model.

@@ -1,10 +1,7 @@
 //! The body of a batch request: JSON, or fields with a CSV file.
 
-use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{AgentId, PhoneNumberId, Timestamp};
-use offhook_storage::AgentRef;
-
 use super::recipients::{Row, from_csv, from_json};
+use crate::prelude::*;
 
 #[derive(Debug, Clone)]
 pub enum BatchBody {

@@ -1,16 +1,8 @@
 //! A round of the scheduler over a batch: the calls that it may place now, and when its next round is.
 
-use std::time::Duration;
-
-use offhook_domain::{
-    AccountId, AgentStatus, BatchId, BatchStatus, Credits, E164, PausedReason, Price, Runtime,
-    Timestamp,
-};
-use offhook_failpoints as failpoints;
-use offhook_storage::{AgentRef, Batch, Lines, NewCall, Recipient, Reserve, Store, Tx, mint};
-
 use super::steps::end;
 use crate::Result;
+use crate::prelude::*;
 use crate::transact::transact;
 
 /// How soon a running batch has its next round.

@@ -1,12 +1,7 @@
 //! The scheduler: polls due batches and places their calls, a few at a time. Nodes share the work.
 
-use std::time::Duration;
-
-use offhook_domain::{AccountId, BatchId, Runtime};
-use offhook_failpoints as failpoints;
-use tokio_util::sync::CancellationToken;
-
 use super::round::{CALLS, ROUND_EVERY, Round};
+use crate::prelude::*;
 use crate::workers::{Turns, counted};
 use crate::{Batches, Result};
 

@@ -1,12 +1,10 @@
 //! What customers do with a batch: they pause, resume and cancel it, and call its failed recipients again.
 
-use offhook_domain::{AccountId, BatchId, BatchStatus, KeyId, PausedReason, Timestamp};
-use offhook_storage::{Batch, BatchStep, Store, StoreError, Tx};
-
 use super::{Key, PrintBatch};
-use crate::error::{Result, UseCaseError};
+use crate::PlacedReply;
+use crate::error::Result;
+use crate::prelude::*;
 use crate::transact::transact;
-use crate::{PlacedReply, Refusal};
 
 /// Pauses, resumes or cancels a batch. A batch whose key was revoked continues with the key that resumes it, or without
 /// one.

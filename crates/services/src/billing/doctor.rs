@@ -3,11 +3,9 @@
 //! The service writes a ledger entry, the wallet's row, the reservation and the day's total in one transaction. Each
 //! fault therefore means that something else wrote to the database, or that a part of it was restored.
 
-use offhook_boxed::boxed;
-use offhook_storage::Books;
-
 use super::Billing;
 use crate::Result;
+use crate::prelude::*;
 
 /// What to do if entries, or the totals they are compared with, were changed: nothing in the database holds the old
 /// values.

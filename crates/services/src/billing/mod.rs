@@ -7,17 +7,8 @@ mod pdf;
 mod seller;
 mod thresholds;
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
-use std::time::Duration;
-
-use offhook_domain::json::Fault;
-use offhook_domain::{AccountId, Credits, InvoiceId, PlanTerms, Timestamp};
-use offhook_storage::{
-    Invoice, LedgerEntry, LedgerFilter, StoreError, Thresholds, UsageDay, UsageShare, Wallet,
-};
-
-use crate::{Caller, Context, Page, Result};
+use crate::Result;
+use crate::prelude::*;
 
 pub(crate) use months::{enter, enter_months};
 pub use seller::Seller;

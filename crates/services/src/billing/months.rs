@@ -1,12 +1,9 @@
 //! The turn of the month: credits, fees and invoices of every account, once per month, also for months in which no
 //! process ran.
 
-use offhook_boxed::boxed;
-use offhook_domain::AccountId;
-use offhook_storage::{Account, NewMonth};
-
 use super::Billing;
-use crate::{Context, Result};
+use crate::Result;
+use crate::prelude::*;
 
 /// Accounts per read.
 const BATCH: i64 = 200;

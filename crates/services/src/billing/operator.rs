@@ -1,12 +1,9 @@
 //! The operator's changes to wallets and invoices.
 
-use offhook_boxed::boxed;
-use offhook_domain::{AccountId, Credits, InvoiceId, InvoiceStatus, Plan, TransactionType};
-use offhook_storage::{Audited, AutoRefill, Invoice, NewLedgerEntry, Wallet};
-
 use super::Billing;
 use crate::Result;
 use crate::error::InputError;
+use crate::prelude::*;
 
 /// The most credits that one entry moves, so that sums stay far below 2^63.
 const MAX_CREDITS: Credits = 1_000_000_000;

@@ -2,12 +2,11 @@
 
 mod typeface;
 
-use offhook_domain::{InvoiceStatus, Timestamp};
-use offhook_storage::{Account, Buyer, Invoice, InvoiceLine};
 use pdf_writer::{Content, Finish as _, Pdf, Rect, Ref, TextStr};
 
 use super::Seller;
 use crate::Result;
+use crate::prelude::*;
 
 use typeface::{Objects, Typeface};
 

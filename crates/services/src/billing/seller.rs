@@ -1,8 +1,6 @@
 //! Who makes out the invoices.
 
-use std::time::Duration;
-
-use offhook_domain::Timestamp;
+use crate::prelude::*;
 
 /// The operator as the seller, and the tax in its prices.
 #[derive(Debug, Clone, PartialEq)]

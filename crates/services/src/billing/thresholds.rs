@@ -1,12 +1,9 @@
 //! Thresholds of the month's cost and of the balance: each is told once per month, also if it is passed while no process
 //! runs.
 
-use std::time::Duration;
-
-use offhook_boxed::boxed;
-
 use super::Billing;
-use crate::{Context, Result, events};
+use crate::prelude::*;
+use crate::{Result, events};
 
 const JOB: &str = "thresholds";
 

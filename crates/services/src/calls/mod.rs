@@ -6,20 +6,14 @@ mod placed_by;
 mod reservation;
 mod settings;
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
-
-use offhook_domain::{
-    AccountId, CallHandle, CallOutcome, CallState, ConversationId, DialRule, FailureReason, Runtime,
-};
 use offhook_engine::EndRequest;
 use offhook_metrics::metrics;
-use offhook_storage::Conversation;
 
+use crate::Result;
 use crate::conversations::retained_since;
 use crate::dialer::unanswered;
+use crate::prelude::*;
 use crate::signals::Signal;
-use crate::{Caller, Context, Live, Providers, Refusal, Result, UseCaseError};
 
 pub(crate) use hours::{Daily, Hours, opening};
 pub use place::{CallRequest, PlaceCall};

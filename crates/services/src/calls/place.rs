@@ -1,30 +1,19 @@
 //! Placing a call: one transaction, then 201.
 
-use offhook_boxed::boxed;
 use std::sync::atomic::Ordering;
 
-use offhook_domain::body::{
-    Body as _, Form as _, Like, Nested, Optional, Or, Own, Phone, Required, Text,
-};
-use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{
-    AccountId, AgentConfig, AgentId, AgentStatus, CallHandle, Consent, ConversationId, E164,
-    Metadata, RequestId, Runtime, Timestamp, body,
-};
-use offhook_failpoints as failpoints;
+use offhook_domain::body::{Form as _, Like, Nested, Optional, Or, Own, Phone, Required, Text};
 use offhook_metrics::metrics;
-use offhook_storage::{
-    Agent, AgentRef, IdempotencyClaim, Lines, NewCall, Placed, StoreError, StoredAnswer, mint,
-};
 use serde::Serialize;
 
 use super::{Calls, Hours, opening};
 use crate::agents::corrupt;
 use crate::digest::sha256;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
 use crate::gate::Dial;
 use crate::idempotency::replay;
-use crate::{Caller, PlacedReply, Providers, Refusal, events};
+use crate::prelude::*;
+use crate::{PlacedReply, events};
 
 /// The operation that Idempotency-Keys of this endpoint belong to.
 const OPERATION: &str = "POST /v1/calls";

@@ -1,10 +1,8 @@
 //! The credits that a placed call reserves before it begins.
 
-use offhook_domain::{AgentConfig, Credits, Plan, Price};
-
 use super::Calls;
-use crate::error::{Result, UseCaseError};
-use crate::{Caller, Providers};
+use crate::error::Result;
+use crate::prelude::*;
 
 /// Seconds of credits held at most before the call begins.
 pub(crate) const RESERVED_SECONDS: i64 = 600;

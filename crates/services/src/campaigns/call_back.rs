@@ -1,15 +1,10 @@
 //! Customers of a campaign who ask to be called again at another time.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use async_trait::async_trait;
-use offhook_domain::{AgentConfig, CampaignRecipientId, ConversationId, Json, Timestamp};
 use offhook_engine::ports::{ToolDefinition, Tools};
-use offhook_storage::StoreError;
 
-use crate::Runner;
 use crate::built_in::{self, BuiltIn};
+use crate::prelude::*;
 use crate::retry::retried;
 use crate::zones::Zone;
 

@@ -1,22 +1,12 @@
 //! What a campaign will probably take, before it starts.
 
-use std::collections::HashMap;
-use std::time::Duration;
-
-use offhook_boxed::boxed;
-use offhook_domain::{
-    AgentConfig, CampaignId, CampaignRecipientStatus, CampaignSettings, Credits, Price, Retry,
-    Timestamp,
-};
-use offhook_storage::{AgentRef, CampaignRecipient, CampaignRecipientFilter};
-
 use super::round::capacity;
 use super::{Campaigns, settings_of};
-use crate::Caller;
 use crate::agents::corrupt;
 use crate::calls::{Hours, opening};
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
 use crate::gate::{Rules, Window, zones_for};
+use crate::prelude::*;
 
 /// The recipients whose time zones stand for all.
 const SAMPLE: i64 = 1_000;

@@ -9,24 +9,14 @@ mod scheduler;
 mod steps;
 
 use futures_util::stream::{self, Stream};
-use offhook_boxed::boxed;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
 
-use offhook_domain::body::{Body as _, Id, Name, Nested, Optional, Or, Required, Text};
-use offhook_domain::json::{Fault, FieldError, Json};
-use offhook_domain::{
-    AccountId, CampaignId, CampaignSettings, CampaignStatus, E164, PhoneNumberId, Runtime,
-    Timestamp, body,
-};
-use offhook_storage::{
-    Campaign, CampaignFilter, CampaignRecipient, CampaignRecipientFilter, StoreError, Tx, mint,
-};
+use offhook_domain::body::{Id, Name, Nested, Optional, Or, Required, Text};
 
 use crate::calls::reference;
-use crate::error::{Result, UseCaseError};
-use crate::{Caller, Context, Page, PageRequest, Providers, Refusal, events};
+use crate::error::Result;
+use crate::events;
+use crate::prelude::*;
 
 pub(crate) use call_back::with_call_back;
 pub use estimate::CampaignEstimate;

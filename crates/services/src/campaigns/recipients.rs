@@ -1,20 +1,15 @@
 //! The recipients of a campaign, from JSON or a CSV file: read, judged by the campaign's window, and added in parts.
 
 use jiff::tz::TimeZone;
-use offhook_boxed::boxed;
-use offhook_domain::body::{
-    Body as _, Form as _, Like, Nested, Optional, Or, Own, Phone, Required, Text,
-};
-use offhook_domain::json::{Fault, FieldError, Fields, Json, RowFault};
-use offhook_domain::{AccountId, CampaignId, Consent, E164, Metadata, Timestamp, body};
-use offhook_storage::{Campaign, NewCampaignRecipient, mint};
+use offhook_domain::body::{Form as _, Like, Nested, Optional, Or, Own, Phone, Required, Text};
+use offhook_domain::json::RowFault;
 
 use super::{Campaigns, round_of, settings_of};
-use crate::Refusal;
 use crate::calls::allowed;
 use crate::csv_file::{self, Record, Rows};
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
 use crate::gate::{Window, zones_for};
+use crate::prelude::*;
 use crate::transact::transact;
 
 /// Rows of one request.

@@ -2,12 +2,11 @@
 
 use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt as _};
-use offhook_domain::{AccountId, CallHandle, CampaignId};
-use offhook_storage::{CampaignRecipient, CampaignRecipientFilter};
 
 use super::Campaigns;
 use crate::csv_file::{MARK, written};
 use crate::error::Result;
+use crate::prelude::*;
 
 /// Recipients that are read at once.
 const AT_ONCE: u32 = 1_000;

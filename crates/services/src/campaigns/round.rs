@@ -1,18 +1,6 @@
 //! A round of the scheduler over a campaign: what came of its calls, the calls that it may place now, and when its next
 //! round is.
 
-use std::time::Duration;
-
-use offhook_domain::{
-    AccountId, AgentConfig, AgentStatus, CallWindow, CampaignId, CampaignPause,
-    CampaignRecipientStatus, CampaignSettings, CampaignStatus, Credits, E164, Outcome, Price,
-    Retry, Runtime, Timestamp,
-};
-use offhook_storage::{
-    Agent, AgentRef, Campaign, CampaignRecipient, Dialing, Lines, NewCall, OfCampaign, Reserve,
-    Store, StoreError, Tx, mint,
-};
-
 use super::recipients::metadata;
 use super::{outcomes_of, settings_of, tell};
 use crate::Result;
@@ -20,6 +8,7 @@ use crate::agents::corrupt;
 use crate::batches::share;
 use crate::calls::{Hours, opening};
 use crate::gate::{Dial, Rules, Window, count, zones_for};
+use crate::prelude::*;
 use crate::transact::transact;
 
 /// How soon a running campaign has its next round.

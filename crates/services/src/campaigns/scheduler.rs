@@ -1,13 +1,9 @@
 //! The scheduler: polls due campaigns and places their calls, a few at a time. Nodes share the work.
 
-use std::time::Duration;
-
-use offhook_domain::{AccountId, CampaignId, Runtime};
-use tokio_util::sync::CancellationToken;
-
 use super::Campaigns;
 use super::round::{ROUND_EVERY, Round};
 use crate::Result;
+use crate::prelude::*;
 use crate::workers::{Turns, counted};
 
 /// Its name in the metrics: each poll is a run of it, and each campaign handled.

@@ -1,14 +1,10 @@
 //! What customers do with a campaign: they start, pause, resume and cancel it.
 
-use offhook_boxed::boxed;
-use offhook_domain::{CampaignId, CampaignPause, CampaignStatus, KeyId, Runtime, Timestamp};
-use offhook_storage::{AgentRef, Campaign, CampaignStep};
-
 use super::{Campaigns, round_of, tell};
 use crate::calls::{check_takes_calls, no_number};
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 use crate::transact::transact;
-use crate::{Caller, Refusal};
 
 #[boxed]
 impl Campaigns {

@@ -1,11 +1,8 @@
 //! Accepts a customer's message: its text, the credits for its answer and the claim to answer it, in one transaction.
 
-use offhook_domain::{ClaimId, NodeId, Timestamp};
-use offhook_storage::{ChatSession, NewChatMessage, Store, StoreError, Tx, mint};
-
-use crate::Refusal;
 use crate::conversations::reserve_more;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 use crate::widgets::count_credits;
 
 /// A message that was accepted, now or earlier.

@@ -1,25 +1,15 @@
 //! The answer to a message: one at a time per session, under a claim that other processes can see.
 
 use futures_util::FutureExt as _;
-use offhook_boxed::boxed;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_domain::body::{Body as _, Optional, Own, Required};
+use offhook_domain::body::{Optional, Own, Required};
 use offhook_domain::config::Variables;
-use offhook_domain::json::{Fault, FieldError, Fields, Json};
 use offhook_domain::tool::{Tool, ToolKind};
-use offhook_domain::{
-    AgentConfig, ClaimId, ConversationId, Metadata, Price, TerminationReason, body,
-};
 use offhook_engine::ports::{Knowledge, Models, NoTools, Tools};
 use offhook_engine::{
     ChatAnswer, ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Latencies, Persona, Turn, answer,
-};
-use offhook_storage::{
-    ChatAnswered, ChatView, Conversation, Fenced, Moment, NewChatMessage, NewTurn, StoreError,
 };
 use tokio::sync::mpsc;
 
@@ -27,16 +17,16 @@ use super::accepting::{Accepted, accept};
 use super::{ChatReply, Chats, IN_DOUBT, endings};
 use crate::conversations::check_status;
 use crate::digest::sha256;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
 use crate::integrations::Functions;
 use crate::knowledge::with_knowledge;
 use crate::leases;
 use crate::personas::persona;
+use crate::prelude::*;
 use crate::retry::retried;
 use crate::tools::Toolbox;
 use crate::turns::{recalled, stored};
 use crate::variables::{Filled, Scene};
-use crate::{Refusal, Runner};
 
 const MAX_TEXT_BYTES: usize = 4_096;
 

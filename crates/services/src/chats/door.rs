@@ -1,11 +1,9 @@
 //! What a page may do with an agent before a conversation starts.
 
-use offhook_boxed::boxed;
-use offhook_domain::AgentId;
-
 use super::Chats;
 use super::open::admit;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 
 /// What an agent's widget may do on a page that it serves. It may always chat.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,17 +1,12 @@
 //! The end of a text conversation: closed, summarized, settled. If a process dies in between, another one finishes.
 
 use futures_util::FutureExt as _;
-use std::sync::Arc;
-use std::time::Duration;
 
-use offhook_domain::{ConversationId, TerminationReason};
 use offhook_engine::{Dialogue, summarize};
-use offhook_storage::{ChatEnding, ClosingChat, StoreError};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
-use crate::Runner;
 use crate::personas::persona_in;
+use crate::prelude::*;
 use crate::retry::retried;
 use crate::turns::recalled;
 use crate::workers::{Outage, Turns};

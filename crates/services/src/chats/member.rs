@@ -1,16 +1,11 @@
 //! Text conversations of an account's own members, who try an agent before a page shows it. The rules of other
 //! conversations hold, except those of widgets: channel `chat`, no origin and no token, because membership admits them.
 
-use offhook_boxed::boxed;
-use offhook_domain::ConversationId;
-use offhook_domain::json::Json;
-use offhook_storage::ChatView;
-
 use super::Chats;
 use super::open::read;
 use crate::conversations::serving;
-use crate::error::{Result, UseCaseError};
-use crate::{Caller, Refusal};
+use crate::error::Result;
+use crate::prelude::*;
 
 #[boxed]
 impl Chats {

@@ -10,15 +10,9 @@ mod open;
 mod reply;
 mod work;
 
-use offhook_boxed::boxed;
-use std::sync::Arc;
-
-use offhook_domain::{ConversationId, TerminationReason, Timestamp};
-use offhook_storage::{ChatView, Moment, StoreError};
-
-use crate::Runner;
 use crate::digest::sha256;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 
 pub use answering::{Answering, ChatEvent};
 pub use door::WidgetDoor;

@@ -1,22 +1,16 @@
 //! Starts a text conversation.
 
-use offhook_boxed::boxed;
-use std::time::Duration;
-
-use offhook_domain::body::{Body as _, Or, Own, Required, Text};
-use offhook_domain::json::Json;
-use offhook_domain::{AgentConfig, AgentId, Channel, ConversationId, Metadata, Timestamp, body};
-use offhook_storage::{NewChatSession, NewConversation, StoreError, WidgetAgent};
+use offhook_domain::body::{Or, Own, Required, Text};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::{Chats, IN_DOUBT, TOKEN_HEX, TOKEN_PREFIX};
 use crate::calls::metadata;
 use crate::conversations::{begin_text, serving};
 use crate::digest::sha256;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 use crate::variables::Scene;
 use crate::widgets::count_session;
-use crate::{Refusal, Runner};
 
 /// How long a session's token is valid: longer than any visit. The session ends half an hour after its last message
 /// anyway.

@@ -1,23 +1,20 @@
 //! How a conversation begins that is answered here at once: an inbound call, a web page's talk or chat, a member's
 //! chat, a thread on WhatsApp. Its agent answers, no limit is reached, and the wallet covers its first credits.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::FutureExt as _;
-use offhook_domain::{AccountId, AgentConfig, AgentStatus, Channel, ClaimId, Credits, Plan, Price};
 use offhook_engine::{CallControl, EndRequest, Moment};
-use offhook_failpoints as failpoints;
-use offhook_storage::{Agent, Conversation, NewChatSession, NewConversation, StoreError, Tx, mint};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tracing::Instrument as _;
 
 use super::credits::reserve;
 use crate::agents::corrupt;
 use crate::dialer::{CameIn, Places, hold};
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 use crate::widgets::count_session;
-use crate::{Context, Network, Refusal, Runner, WaitingLine};
+use crate::{Network, WaitingLine};
 
 pub(crate) const STOPPING: &str = "This process is being stopped and begins nothing more. Nothing was changed; try again shortly.";
 

@@ -1,13 +1,10 @@
 //! What a conversation costs, part by part. Only its price per minute and its charge are stored: the parts follow from the
 //! version of the agent and from the catalog.
 
-use offhook_boxed::boxed;
-use offhook_domain::{ANSWER_SECONDS, AgentConfig, Credits, Runtime};
-use offhook_storage::Conversation;
-
 use super::{Conversations, SoFar};
 use crate::Result;
 use crate::catalog::PricePart;
+use crate::prelude::*;
 use crate::price::sum;
 
 /// A conversation's cost.

@@ -1,9 +1,7 @@
 //! The credits that a conversation reserves, if the wallet covers them.
 
-use offhook_domain::{ConversationId, Credits, Timestamp};
-use offhook_storage::{NewConversation, Tx};
-
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 
 /// What the wallet pays for.
 const AN_ANSWER: &str = "an answer";

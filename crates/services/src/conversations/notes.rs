@@ -1,15 +1,12 @@
 //! Members' notes on conversations, and their saved views of the list.
 
-use offhook_boxed::boxed;
-use offhook_domain::body::{Body as _, Name, Required};
-use offhook_domain::json::Json;
-use offhook_domain::{ConversationId, MemberRole, NoteId, SavedViewId, body};
-use offhook_storage::{ContextNote, Moment, Note, SavedView, mint};
+use offhook_domain::body::{Name, Required};
 
 use super::Conversations;
-use crate::error::{Result, UseCaseError};
+use crate::Waveform;
+use crate::error::Result;
 use crate::people::Person;
-use crate::{Refusal, Waveform};
+use crate::prelude::*;
 
 /// Notes of one conversation.
 const NOTES_AT_MOST: i64 = 200;

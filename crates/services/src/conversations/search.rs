@@ -2,17 +2,12 @@
 //! words would cost each turn of each call a write; a search reads the newest conversations instead, and says how far it
 //! came.
 
-use std::collections::HashMap;
-use std::time::Duration;
-
-use offhook_boxed::boxed;
-use offhook_domain::{ConversationId, FailureReason, Json, TerminationReason, Timestamp};
-use offhook_storage::{Conversation, ConversationFilter, ConversationView};
 use tokio::time::Instant;
 
 use super::Conversations;
+use crate::Result;
 use crate::casefold::fold;
-use crate::{Caller, PageRequest, Result};
+use crate::prelude::*;
 
 /// Conversations read at once.
 const AT_ONCE: i64 = 100;

@@ -1,16 +1,10 @@
 //! Members' tags on conversations: words in lower case by which they are found again.
 
-use std::collections::HashMap;
-
-use offhook_boxed::boxed;
-use offhook_domain::ConversationId;
-use offhook_domain::json::{Fault, FieldError};
-
 use super::Conversations;
-use crate::Refusal;
 use crate::casefold::fold;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
 use crate::people::Person;
+use crate::prelude::*;
 
 /// Tags of one conversation.
 const TAGS_AT_MOST: i64 = 20;

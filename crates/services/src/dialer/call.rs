@@ -1,17 +1,9 @@
 //! One call, from the claim to its settlement.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use offhook_domain::config::Variables;
-use offhook_domain::{
-    AgentConfig, AgentStatus, CallHandle, ClaimId, FailureReason, Metadata, Runtime,
-};
 use offhook_engine::ports::{Carrier, DialRequest, Knowledge, NoTools, Tools};
 use offhook_engine::voice::SpokenCarrier;
 use offhook_engine::{CallControl, Deadline, Moment, Persona, Session, SessionEnd, Voicemail, run};
-use offhook_failpoints as failpoints;
-use offhook_storage::{Agent, CampaignRecipient, Conversation};
 use tokio::time::Instant;
 
 use super::closing::{Lasted, MediaEnd, close, refuse, settle, summary};
@@ -29,12 +21,13 @@ use crate::gate::{Transfers, with_opt_out};
 use crate::integrations::Functions;
 use crate::knowledge::with_knowledge;
 use crate::personas::persona;
+use crate::prelude::*;
 use crate::recordings::recorder_for;
 use crate::retry::retried;
 use crate::spoken::{Direction, on_a_spoken_line};
 use crate::tools::Toolbox;
 use crate::variables::{Background, Filled, Scene};
-use crate::{Network, Providers, Result, Runner};
+use crate::{Network, Result};
 
 /// The carrier's first byte leaves within this time of the claim, or not at all.
 pub(super) const DIAL_WITHIN: Duration = Duration::from_secs(10);

@@ -1,17 +1,12 @@
 //! The end of a call: `closing`, the summary, then the closing transaction.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use offhook_domain::{CallOutcome, ClaimId, Credits, EntryText, FailureReason, Timestamp};
 use offhook_engine::ports::Message;
 use offhook_engine::{Persona, summarize};
-use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
-use offhook_storage::{CallEnd, Conversation, Fenced, Settlement, Signaled};
 
+use crate::prelude::*;
 use crate::retry::retried;
-use crate::{Context, Providers, Result, Runner, events};
+use crate::{Result, events};
 
 /// Tries to end an orphan at the carrier; it is reported even if all fail.
 const HANG_UP_TRIES: u32 = 3;

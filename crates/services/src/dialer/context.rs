@@ -1,27 +1,19 @@
 //! The context URL of an agent: before a call begins, a server of the account says what it knows of it.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use offhook_domain::config::is_bcp47_shape;
-use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{
-    AgentId, AgentStatus, ClaimId, ContextResult, FailureReason, Metadata, Runtime,
-};
 use offhook_egress::{Failure, TargetUrl};
 use offhook_signing::{SIGNATURE_HEADER, sign};
-use offhook_storage::{Agent, ContextNote, Conversation};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use reqwest::{Method, Response};
 use tokio::time::{Instant, timeout};
 
 use super::call::{Serving, serving};
+use crate::Result;
 use crate::agents::ContextUrl;
 use crate::calls::RESERVED_SECONDS;
 use crate::conversations::reserve_more;
-use crate::error::UseCaseError;
+use crate::prelude::*;
 use crate::variables::Scene;
-use crate::{Result, Runner};
 
 /// How long the whole exchange may take: the caller hears ringing meanwhile.
 const LIMIT: Duration = Duration::from_secs(2);

@@ -1,17 +1,14 @@
 //! Keeps a call covered by the wallet while it lasts.
 
-use std::time::Duration;
-
-use offhook_domain::Credits;
 use offhook_engine::{CallControl, EndRequest};
-use offhook_storage::{Conversation, StoreError, TxError as _};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::Result;
 use crate::calls::RESERVED_SECONDS;
 use crate::conversations::reserve_more;
+use crate::prelude::*;
 use crate::talks::HELD_SECONDS;
 use crate::widgets::count_credits;
-use crate::{Result, Runner, UseCaseError};
 
 /// Seconds that a top-up adds.
 const TOP_UP_SECONDS: i64 = 60;

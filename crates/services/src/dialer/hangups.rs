@@ -1,11 +1,8 @@
 //! Obeys requests to hang up.
 
-use std::sync::Arc;
-
 use offhook_engine::EndRequest;
-use tokio_util::sync::CancellationToken;
 
-use crate::Runner;
+use crate::prelude::*;
 use crate::workers::Turns;
 
 /// Ends calls whose hangup was requested on any node.

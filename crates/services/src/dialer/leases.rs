@@ -1,17 +1,14 @@
 //! Renews the leases of this node and of its calls.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use offhook_engine::{EndRequest, Moment};
 use offhook_metrics::metrics;
 use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
 
+use crate::Result;
 use crate::leases::{renew_every, renewed_within};
+use crate::prelude::*;
 use crate::redis_membership::{RedisMembership, renamed};
 use crate::workers::every;
-use crate::{Result, Runner};
 
 /// Leases renewed by one statement.
 const RENEWED_TOGETHER: usize = 64;

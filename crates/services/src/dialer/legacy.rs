@@ -5,21 +5,16 @@ mod end;
 mod follow;
 mod times;
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use offhook_domain::{AgentStatus, CallHandle, ClaimId, FailureReason, Json};
 use offhook_engine::legacy::{LegacyCall, LegacyError, LegacyReference};
 use offhook_engine::{CallControl, Deadline, EndRequest};
-use offhook_failpoints as failpoints;
-use offhook_storage::{Conversation, Fenced};
 use tokio::time::sleep;
 
 use super::closing::{refuse, retry_hang_up};
 use super::numbers::numbers;
+use crate::Result;
+use crate::prelude::*;
 use crate::retry::retried;
 use crate::turns::recalled;
-use crate::{Result, Runner};
 use follow::{Following, follow};
 
 /// The pauses before a connection is retried: twice at most.

@@ -1,13 +1,9 @@
 //! Meters a call's cost. Its model, recognizer and voice may change while it lasts; each second costs the price of
 //! those in use during it.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
-use offhook_domain::{Credits, Plan, Price};
 use offhook_engine::ports::speech::{
     Recognizer, RecognizerAbilities, RecognizerSettings, SpeechError, SpeechPiece, SpeechToText,
     SpokenText, Synthesizer, TextToSpeech, VoiceSettings,
@@ -18,8 +14,8 @@ use offhook_engine::ports::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::Providers;
 use crate::catalog::ModelKind;
+use crate::prelude::*;
 
 /// Changes counted to the second; a call with more continues at the last price.
 const MOST_CHANGES: usize = 1_000;

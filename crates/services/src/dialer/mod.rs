@@ -18,23 +18,18 @@ mod watched;
 
 use futures_util::FutureExt as _;
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::time::Duration;
 
-use offhook_domain::{AccountId, ClaimId, ConversationId, FailureReason};
 use offhook_engine::{CallControl, EndRequest, Moment};
-use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
-use offhook_storage::{Account, Conversation, StoreError, mint};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, field};
 
+use crate::Result;
 use crate::calls::end_undialed;
 use crate::gate::judge_claims;
+use crate::prelude::*;
 use crate::workers::{Outage, Turns};
-use crate::{Result, Runner};
 
 pub(crate) use call::hold;
 pub(crate) use came_in::CameIn;

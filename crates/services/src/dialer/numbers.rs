@@ -1,7 +1,6 @@
 //! The numbers of a call.
 
-use offhook_domain::E164;
-use offhook_storage::Conversation;
+use crate::prelude::*;
 
 /// Stands for the numbers of a web page's call, which has none. Its line is open already, and uses neither.
 pub(crate) const NO_NUMBER: &str = "+10000000";

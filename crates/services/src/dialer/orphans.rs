@@ -1,22 +1,16 @@
 //! Calls whose owner process is gone.
 
 use futures_util::FutureExt as _;
-use std::sync::Arc;
-use std::time::Duration;
 
-use offhook_domain::{
-    CallHandle, CallOutcome, CallState, ClaimId, FailureReason, Runtime, Timestamp,
-};
 use offhook_engine::EndRequest;
 use offhook_metrics::metrics;
-use offhook_storage::Conversation;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::closing::{Lasted, MediaEnd, end_unsaid, retry_hang_up, settle};
 use super::{SWEEP_EVERY, expire, legacy};
+use crate::Result;
+use crate::prelude::*;
 use crate::workers::Turns;
-use crate::{Result, Runner};
 
 /// Orphans claimed at once.
 const BATCH: i64 = 64;

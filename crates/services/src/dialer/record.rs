@@ -1,19 +1,16 @@
 //! Writes what a session reports as it happens, in order, and through database outages.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use async_trait::async_trait;
-use offhook_domain::{CallHandle, ClaimId, ConversationId, Timestamp};
 use offhook_engine::{CallSink, ClaimLost, Turn, TurnLatency, TurnRole};
-use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
-use offhook_storage::{Conversation, Fenced, NewTurn, Signaled};
 use tokio::sync::Mutex;
 
+use crate::Result;
+use crate::prelude::*;
 use crate::retry::RETRY_EVERY;
 use crate::turns::stored;
-use crate::{Result, Runner};
 
 enum Step {
     Answered(Timestamp),

@@ -1,11 +1,10 @@
 //! Whether this node's own leases have been renewed for long enough to judge others'.
 
-use std::time::Duration;
-
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::leases::{judge_after, renew_every};
+use crate::prelude::*;
 
 /// Renewals further apart than this are separate runs: in between, the database or this process stalled.
 fn apart_at_most() -> Duration {

@@ -1,22 +1,15 @@
 //! Who would be called: the same judgement as when a call is placed and claimed, without a call.
 
-use std::sync::Arc;
-
-use offhook_boxed::boxed;
-use offhook_domain::body::{
-    Body as _, Form as _, Instant, Nested, Optional, Own, Phone, Required, Text,
-};
+use offhook_domain::body::{Form as _, Instant, Nested, Optional, Own, Phone, Required, Text};
 use offhook_domain::config::AgentConfig;
-use offhook_domain::json::{Fault, FieldError, Fields, Json, item_path};
-use offhook_domain::{AccountId, Consent, Credits, DialRule, E164, Timestamp, body};
-use offhook_storage::{AgentRef, DialFacts};
+use offhook_domain::json::item_path;
 
 use super::{Blocked, Dial, Gate, Rules, count, zones_of};
 use crate::agents::corrupt;
 use crate::calls::reference;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 use crate::refusal::DialRefusal;
-use crate::{Caller, Context, Refusal};
 
 /// Numbers of one check.
 const NUMBERS_AT_MOST: usize = 10_000;

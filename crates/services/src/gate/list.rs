@@ -1,25 +1,15 @@
 //! The suppression list and the rules of an account.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
-use offhook_boxed::boxed;
-use offhook_domain::body::{Body as _, Instant, Optional, Or, Phone, Required, Text};
-use offhook_domain::json::{FieldError, Json};
-use offhook_domain::{
-    AccountId, ConversationId, DialingRules, E164, SuppressionId, SuppressionSource, Timestamp,
-    body,
-};
+use offhook_domain::body::{Instant, Optional, Or, Phone, Required, Text};
 use offhook_engine::EndRequest;
-use offhook_storage::{Account, Suppression, SuppressionFilter, mint};
 
 use super::Rules;
 use crate::csv_file::{self, MARK};
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 use crate::signals::Signal;
-use crate::{Context, Live, Page, PageRequest, Providers};
 
 /// Rows of one file.
 const ROWS_AT_MOST: usize = 500_000;

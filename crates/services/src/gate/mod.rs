@@ -5,18 +5,14 @@ mod list;
 mod opt_out;
 mod zones;
 
-use std::collections::HashMap;
-use std::time::Duration;
-
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use offhook_domain::config::CallingHours;
-use offhook_domain::{CallWindow, Credits, DialRule, DialWindow, DialingRules, E164, Timestamp};
-use offhook_storage::{Candidate, DialFacts, Dialing, StoreError};
 use parking_lot::Mutex;
 
 use crate::Result;
 use crate::calls::{Daily, Hours, opening};
+use crate::prelude::*;
 
 pub use check::{DialCheck, DialCheckRequest};
 pub(crate) use check::{Transfers, may_call};

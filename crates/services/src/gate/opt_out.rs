@@ -1,18 +1,14 @@
 //! Customers who ask not to be called again, in the conversation itself.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use async_trait::async_trait;
-use offhook_domain::{AccountId, AgentConfig, ConversationId, E164, SuppressionSource};
 use offhook_engine::ports::{ToolDefinition, Tools};
-use offhook_storage::{Conversation, StoreError, Suppression, mint};
 use tokio::time::timeout;
 
 use super::list::hang_up;
 use crate::built_in::{self, BuiltIn};
+use crate::events;
+use crate::prelude::*;
 use crate::retry::retried;
-use crate::{Runner, events};
 
 /// How long the agent waits until the opt-out is written.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(8);

@@ -1,14 +1,11 @@
 //! The documents that an agent can search in a conversation: those that its published version pins, or that its draft names.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use offhook_domain::config::KnowledgeMode;
-use offhook_domain::{AccountId, AgentConfig, AgentId, DocumentId, FolderId, Json};
 use offhook_engine::ports::{Knowledge, Passage, ToolCall, ToolDefinition, ToolOutcome, Tools};
-use offhook_storage::{Conversation, StoreError};
 
 use super::search::{Scope, search};
+use crate::prelude::*;
 use crate::retry::retried;
 
 /// The name of the model's search function; no tool of an account may have it.

@@ -3,13 +3,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use offhook_documents::Format;
-use offhook_domain::body::{Body as _, Id, Name, Optional, Required, Text};
-use offhook_domain::json::{Fault, FieldError, Json};
-use offhook_domain::{DocumentSource, FolderId, body};
+use offhook_domain::body::{Id, Name, Optional, Required, Text};
 use offhook_egress::{Policy, TargetUrl};
 use ring::digest::{SHA256, digest};
 
 use super::NAME;
+use crate::prelude::*;
 
 /// Text has no length limit of its own: the body's limit is lower.
 const TEXT: usize = usize::MAX;

@@ -2,21 +2,16 @@
 //! steps that the claim fences. Beside it, another worker embeds the passages if there is an endpoint for that.
 
 use futures_util::FutureExt as _;
-use offhook_boxed::boxed;
-use std::sync::Arc;
-use std::time::Duration;
 
 use offhook_documents::{ExtractError, Extractor, Format};
-use offhook_domain::{DocumentFault, DocumentId};
 use offhook_egress::GuardedClient;
 use offhook_metrics::metrics;
-use offhook_storage::{ClaimedDocument, Document, Fenced, ReadDocument, ReadPart, StoreError};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 use super::{content, fetch, index};
 use crate::Knowledge;
+use crate::prelude::*;
 use crate::retry::retried;
 
 /// Documents that a process reads at once.

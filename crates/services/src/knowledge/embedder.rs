@@ -3,17 +3,13 @@
 //! A document is found by its words once it is ready, and by its meaning once its job is done. While the service fails,
 //! jobs wait. Texts that it refuses three times are skipped until the next start.
 
-use offhook_boxed::boxed;
-use std::time::Duration;
-
 use offhook_domain::ports::EmbeddingError;
-use offhook_storage::{EmbeddingJob, EmbeddingState, Fenced, PassageVectors, StoreError};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 use super::Knowledge;
 use super::meaning::Meaning;
 use super::vectors::packed;
+use crate::prelude::*;
 use crate::retry::retried;
 
 /// Passages embedded per request: as many as every common service accepts.

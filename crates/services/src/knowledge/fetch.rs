@@ -1,13 +1,12 @@
 //! Fetches a document from a URL that an account provided.
 
-use std::time::Duration;
-
 use offhook_documents::Format;
-use offhook_domain::{DocumentFault, MAX_DOCUMENT_BYTES, Unfetched};
 use offhook_egress::{Failure, GuardedClient, TargetUrl};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, Response};
 use tokio::time::timeout;
+
+use crate::prelude::*;
 
 /// How long a URL may take to deliver its whole content.
 pub(super) const LIMIT: Duration = Duration::from_secs(15);

@@ -1,17 +1,12 @@
 //! Folders: one level, with unique names, and what is in them.
 
-use offhook_boxed::boxed;
-use offhook_domain::body;
-use offhook_domain::body::{Body as _, Change, Name, Required};
-use offhook_domain::json::Json;
-use offhook_domain::{AccountId, DocumentId, FolderId, Timestamp};
-use offhook_storage::{Document, DocumentChange, Folder, Store, StoreError, mint};
+use offhook_domain::body::{Change, Name, Required};
 
 use super::{Knowledge, no_folder};
 use crate::casefold::fold;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 use crate::transact::transact;
-use crate::{Page, PageRequest, Refusal};
 
 const FOLDERS_AT_MOST: i64 = 1_000;
 

@@ -2,19 +2,15 @@
 //!
 //! It never fails a search: without a vector for the question, the words alone decide.
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use offhook_domain::ports::Embeddings;
-use offhook_domain::{AccountId, DocumentId};
-use offhook_storage::{EmbeddedDocument, PassageVectors, Store, StoreError};
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout_at};
 
 use super::search::{Place, Scope};
 use super::vectors::{best_first, cosine, unit};
+use crate::prelude::*;
 
 /// Passages compared with a question; the document in which the limit is reached is compared to its end.
 const MOST_PASSAGES: usize = 10_000;

@@ -1,14 +1,11 @@
 //! Scores of passages in a search: a sum over the query's words.
 
-use std::collections::HashMap;
-
 use offhook_documents::IMPACT_ONE;
-use offhook_domain::DocumentId;
-use offhook_storage::Posting;
 
 use super::index;
 use super::search::Place;
 use super::vectors::best_first;
+use crate::prelude::*;
 
 /// Passages of a document, in their order.
 type Passages = Vec<(i32, f64)>;

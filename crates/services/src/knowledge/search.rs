@@ -5,15 +5,11 @@
 //!
 //! If an embeddings endpoint is configured, passages are also found by meaning, and the two rankings are merged.
 
-use offhook_boxed::boxed;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use offhook_documents::words;
-use offhook_domain::body;
-use offhook_domain::body::{Body as _, Form, Integer, Like, Optional, Required, Text, Uuids};
-use offhook_domain::json::{Fault, Fields, Json, item_path};
-use offhook_domain::{AccountId, DocumentId, FieldError, FolderId};
-use offhook_storage::{AccountWords, Posting, Store, StoreError};
+use offhook_domain::body::{Form, Integer, Like, Optional, Required, Text, Uuids};
+use offhook_domain::json::item_path;
 use tokio::time::Instant;
 
 use super::Knowledge;
@@ -22,6 +18,7 @@ use super::meaning::Meaning;
 use super::scores::Scores;
 use super::vectors::fused;
 use crate::error::Result;
+use crate::prelude::*;
 
 /// Documents whose vectors are compared because their words match.
 const COMPLETED: usize = 200;

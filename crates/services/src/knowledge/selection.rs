@@ -1,10 +1,9 @@
 //! The documents and folders that an agent's configuration names.
 
 use offhook_domain::config::KnowledgeBase;
-use offhook_domain::{AccountId, AgentConfig, DocumentId, FolderId};
 
-use crate::Context;
 use crate::error::Result;
+use crate::prelude::*;
 
 pub(crate) fn named(knowledge: &KnowledgeBase) -> (Vec<DocumentId>, Vec<FolderId>) {
     let documents = knowledge.doc_ids.iter().copied();

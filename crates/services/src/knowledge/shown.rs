@@ -1,10 +1,7 @@
 //! A document as its page shows it: its beginning, and the agents that answer from it.
 
-use offhook_boxed::boxed;
-use offhook_domain::{AccountId, DocumentId, DocumentStatus};
-use offhook_storage::{Document, PinningAgent, StoreError};
-
 use super::{Knowledge, joined};
+use crate::prelude::*;
 
 /// Passages that a page shows.
 const SHOWN: i64 = 12;

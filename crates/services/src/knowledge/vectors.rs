@@ -1,8 +1,7 @@
 //! Stored vectors, their similarity, and the merging of two rankings.
 
-use std::collections::HashMap;
-
 use super::search::Place;
+use crate::prelude::*;
 
 /// The constant of reciprocal rank fusion: how much less the second place counts than the first.
 const RANK_BASE: f64 = 60.0;

@@ -1,16 +1,11 @@
 //! Conversations that the legacy agents' provider had without this service: calls received there, web pages, its own
 //! lists. They are stored and followed to their ends like those placed here, and cost nothing here.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use futures_util::FutureExt as _;
-use offhook_domain::AccountId;
-use offhook_storage::{FoundConversation, mint};
 
 use super::SyncError;
-use crate::Runner;
 use crate::dialer::adopt_legacy;
+use crate::prelude::*;
 
 /// How far back to search.
 const LOOKED_BACK: Duration = Duration::from_secs(24 * 3_600);

@@ -1,11 +1,9 @@
 //! The legacy calls that this process follows: each can be told to poll its provider now.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use offhook_domain::ConversationId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+
+use crate::prelude::*;
 
 /// The calls followed here. Clones share them.
 #[derive(Clone, Default)]

@@ -3,12 +3,10 @@
 //! report, because the provider may state it nowhere else.
 
 use futures_util::FutureExt as _;
-use offhook_boxed::boxed;
-use offhook_domain::{AccountId, CredentialProvider};
 use offhook_engine::legacy::NotGenuine;
-use offhook_storage::{LegacyReport, StoreError};
 
 use super::{Legacy, SyncError, found};
+use crate::prelude::*;
 use crate::signals::Signal;
 
 /// The longest id of a call at the provider, in bytes.

@@ -1,11 +1,7 @@
 //! Which account has a number, and which agent answers and calls from it. A number belongs to one account.
 
-use offhook_domain::json::{Fault, FieldError};
-use offhook_domain::{AccountId, AgentId, AgentStatus, PhoneNumberId, Runtime, Timestamp};
-use offhook_storage::{NumberChange, PhoneNumber, Store, Tx};
-
-use crate::Refusal;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 use crate::transact::transact;
 
 /// Gives a number to an account; `None` if it has the number already. With `operator`, the audit log records it.

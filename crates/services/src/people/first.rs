@@ -1,10 +1,7 @@
 //! The first account of a service. A user who can read the log creates it in the portal.
 
-use offhook_boxed::boxed;
 use std::sync::atomic::Ordering;
 
-use offhook_domain::{EmailAddress, MemberRole, Plan};
-use offhook_storage::{Member, StoreError, mint};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::passwords::{self, PasswordFault};
@@ -14,6 +11,7 @@ use crate::Result;
 use crate::accounts::{first_credits, new_account};
 use crate::digest::sha256;
 use crate::error::InputError;
+use crate::prelude::*;
 use crate::team::checked_name;
 
 /// The characters of a code: digits and letters without those that look alike (Crockford's base 32).

@@ -1,16 +1,12 @@
 //! One-time links: to set a password, and to join a team.
 
-use offhook_boxed::boxed;
 use std::net::IpAddr;
-use std::time::Duration;
-
-use offhook_domain::{AccountId, EmailAddress, MemberRole, Timestamp};
-use offhook_storage::{JoinsWith, SignInLink, StoreError};
 
 use super::passwords::{self, PasswordFault};
 use super::sessions::{begin, email_key, token_digest};
 use super::{People, SignInError, SignedIn};
 use crate::Result;
+use crate::prelude::*;
 use crate::team::checked_name;
 
 /// How long a link to set a password is valid.

@@ -1,14 +1,11 @@
 //! The identity providers of accounts: OpenID Connect with an authorization code and PKCE. Every request goes through
 //! the egress guard, with limits on time and bytes.
 
-use std::collections::HashMap;
 use std::io;
-use std::time::Duration;
 
 use chrono::DateTime;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use offhook_domain::Timestamp;
 use offhook_egress::{Failure, GuardedClient, Policy, TargetUrl};
 use openidconnect::core::{
     CoreAuthenticationFlow, CoreClient, CoreJwsSigningAlgorithm as Algorithm, CoreProviderMetadata,
@@ -21,6 +18,8 @@ use openidconnect::{
 };
 use parking_lot::Mutex;
 use tokio::time::timeout;
+
+use crate::prelude::*;
 
 /// How long a request to a provider may take.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -5,11 +5,6 @@ use std::net::IpAddr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use offhook_boxed::boxed;
-use offhook_domain::{CredentialId, EmailAddress};
-use offhook_storage::{
-    Actor, NewChallenge, NewSession, Passkey, PasskeyAdded, Proof, StoreError, mint,
-};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -24,6 +19,7 @@ use super::two_step::{GivenFactor, TwoStepError, new_recovery_codes};
 use super::{People, Person, SignedIn};
 use crate::Result;
 use crate::digest::sha256;
+use crate::prelude::*;
 use crate::team::checked_name;
 
 /// The most passkeys of a person.

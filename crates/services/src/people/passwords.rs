@@ -1,13 +1,12 @@
 //! Passwords: their rules (NIST SP 800-63B) and their storage (argon2id with OWASP's minimum memory).
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use crate::Result;
+use crate::prelude::*;
 
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
-use offhook_domain::EmailAddress;
-use offhook_storage::StoreError;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::Semaphore;
 use unicode_normalization::UnicodeNormalization as _;

@@ -1,20 +1,15 @@
 //! Signing in and out, and the user of a session.
 
-use offhook_boxed::boxed;
 use std::net::IpAddr;
-use std::time::Duration;
 
-use offhook_domain::{AccountId, EmailAddress, EventId, Timestamp};
-use offhook_storage::{
-    AttemptKey, AttemptRule, Begun, Membership, NewSession, Password, StoreError,
-};
 use ring::rand::{SecureRandom, SystemRandom};
 use uuid::Uuid;
 
 use super::passwords::{self, PasswordFault};
 use super::{People, Person};
 use crate::digest::sha256;
-use crate::{Context, Result, Zone};
+use crate::prelude::*;
+use crate::{Result, Zone};
 
 /// How long a session may be idle.
 const IDLE: Duration = Duration::from_secs(12 * 60 * 60);

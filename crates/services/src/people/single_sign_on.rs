@@ -3,16 +3,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use offhook_boxed::boxed;
-use offhook_domain::{AccountId, EmailAddress, MemberRole, Timestamp};
 use offhook_egress::TargetUrl;
-use offhook_storage::{Actor, Member, NewSingleSignOn, SingleSignOn, StoreError, mint};
 
 use super::oidc::{Attempt, Identity, ProviderFault, Registration};
 use super::sessions::{begin, token_digest};
 use super::{People, Person, SignedIn};
 use crate::Result;
 use crate::digest::sha256;
+use crate::prelude::*;
 use crate::team::checked_name;
 use crate::team::seats::{self, TeamRefusal};
 

@@ -1,10 +1,7 @@
 //! Changes that members make to their team in the portal.
 
-use offhook_boxed::boxed;
-use offhook_domain::{EmailAddress, MemberId, MemberRole};
-use offhook_storage::{Invitation, Member, StoreError};
-
 use super::{People, Person};
+use crate::prelude::*;
 use crate::team::seats::{self, MemberStep, TeamRefusal};
 use crate::team::{checked_name, new_invitation};
 use crate::{Invited, Result};

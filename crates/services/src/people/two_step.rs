@@ -2,9 +2,6 @@
 
 use std::net::IpAddr;
 
-use offhook_boxed::boxed;
-use offhook_domain::{EmailAddress, Timestamp};
-use offhook_storage::{NewSession, Proof, SecondFactors, StoreError};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::first::{new_code, plain};
@@ -13,6 +10,7 @@ use super::sessions::{SignInError, Tried, begin, token_digest};
 use super::{People, Person, SignedIn, totp};
 use crate::Result;
 use crate::digest::sha256;
+use crate::prelude::*;
 
 /// How many recovery codes a person gets.
 const RECOVERY_CODES: usize = 10;

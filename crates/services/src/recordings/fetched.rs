@@ -3,18 +3,15 @@
 
 use futures_util::FutureExt as _;
 use std::io;
-use std::sync::Arc;
-use std::time::Duration;
 
-use offhook_domain::{CallHandle, Timestamp};
 use offhook_engine::legacy::{LegacyReference, RecordingError};
 use offhook_metrics::metrics;
-use offhook_storage::Conversation;
 use tokio::time::sleep;
 
 use super::Recordings;
 use super::kept::{Held, KeepError, blocking};
 use super::spool::{Of, Spool};
+use crate::prelude::*;
 
 /// How long fetching a recording is retried.
 const PATIENCE: Duration = Duration::from_secs(24 * 3_600);

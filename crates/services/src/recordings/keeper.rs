@@ -2,19 +2,15 @@
 //! that did not have them yet.
 
 use futures_util::FutureExt as _;
-use offhook_boxed::boxed;
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 use offhook_metrics::metrics;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::Recordings;
 use super::kept::{KeepError, blocking};
 use super::spool::Of;
+use crate::prelude::*;
 
 /// How often the directory is scanned.
 fn look_every() -> Duration {

@@ -1,21 +1,16 @@
 //! Uploads one recording from its file to the object store.
 
-use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
-use std::time::Duration;
 
-use offhook_domain::ConversationId;
-use offhook_failpoints as failpoints;
 use offhook_metrics::metrics;
 use offhook_objects::ObjectError;
-use offhook_storage::StoreError;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::Recordings;
 use super::spool::{Of, Spool};
+use crate::prelude::*;
 
 /// How long the report of a call waits for its recording, so that a recipient of the report finds the recording too.
 const REPORT_WAITS: Duration = Duration::from_secs(5);

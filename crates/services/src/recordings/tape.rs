@@ -1,17 +1,15 @@
 //! The recording of a call under way.
 
 use futures_util::FutureExt as _;
-use std::sync::Arc;
 
-use offhook_domain::AgentConfig;
 use offhook_engine::ports::audio::Recorder;
 use offhook_media::recorder;
 use offhook_metrics::metrics;
-use offhook_storage::Conversation;
 
 use super::Recordings;
 use super::kept::Held;
 use super::spool::{Of, Spool};
+use crate::prelude::*;
 
 /// Records both sides of a call, if its agent's configuration enables it. Dropping the recorder ends the recording and
 /// starts its upload. Call it within a runtime; it does not block.

@@ -1,20 +1,18 @@
 //! Starts a spoken conversation.
 
-use offhook_boxed::boxed;
 use std::net::IpAddr;
 
 use async_trait::async_trait;
 use offhook_browser::PageLine;
-use offhook_domain::{AgentId, Channel, Json, Metadata};
 use offhook_engine::ports::DialError;
 use offhook_engine::ports::audio::AudioLeg;
-use offhook_storage::{Conversation, NewConversation, StoreError};
 
 use super::{FromAddress, HELD_SECONDS, Talk, Talks};
 use crate::chats::{IN_DOUBT, admit};
 use crate::conversations::{Lines, Slot};
-use crate::error::{Result, UseCaseError};
-use crate::{NotAnswered, Refusal, WaitingLine};
+use crate::error::Result;
+use crate::prelude::*;
+use crate::{NotAnswered, WaitingLine};
 
 #[boxed]
 impl Talks {

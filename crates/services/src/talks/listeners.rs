@@ -1,13 +1,11 @@
 //! Sends events of this process's conversations to the pages that hold them.
 
-use std::collections::HashMap;
-
-use offhook_domain::{CallOutcome, ConversationId};
 use offhook_engine::{Turn, TurnRole};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use super::TalkEvent;
+use crate::prelude::*;
 
 /// Events that may wait for a page. A page that does not read loses turns.
 const NEWS_WAITING: usize = 64;

@@ -5,16 +5,13 @@ mod begin;
 mod listeners;
 mod talk;
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 
-use offhook_domain::{AccountId, AgentConfig};
 use parking_lot::Mutex;
 
 use crate::calls::{Hours, opening};
-use crate::error::{Result, UseCaseError};
-use crate::{Providers, Refusal, Runner};
+use crate::error::Result;
+use crate::prelude::*;
 
 pub(crate) use begin::Waiting;
 pub(crate) use listeners::Listeners;

@@ -1,9 +1,7 @@
 //! Who gets a seat of an account, and who may change whose. Seats are taken by members and by invitations that have not
 //! expired. Each change locks the account's seats first: of two that want the last one, the second counts the first.
 
-use offhook_domain::{AccountId, Changes, EmailAddress, Json, MemberId, MemberRole, Timestamp};
-use offhook_storage::{Invitation, Member, Store, StoreError, TxError};
-
+use crate::prelude::*;
 use crate::transact::transact;
 
 type Result<T> = std::result::Result<T, TeamRefusal>;

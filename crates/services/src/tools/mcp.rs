@@ -1,12 +1,9 @@
 //! A client of the Model Context Protocol over streamable HTTP: it lists a server's functions, and calls those that a
 //! tool offers. It declares no capabilities, so what a server asks of it in between is not answered.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use offhook_domain::Json;
 use offhook_domain::json::{Fault as FieldFault, read_foreign};
 use offhook_domain::tool::{Described, Header, Tool};
 use offhook_egress::{Failure, GuardedClient, TargetUrl};
@@ -19,6 +16,7 @@ use tokio::time::timeout;
 
 use super::request::{AGENT, MAX_ANSWER_BYTES, own};
 use super::schema;
+use crate::prelude::*;
 
 /// The revisions of the protocol that are spoken, the preferred one first.
 const REVISIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];

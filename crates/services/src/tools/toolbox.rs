@@ -1,19 +1,16 @@
 //! The tools of one conversation: those that the agent's version has pinned.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use offhook_domain::config::Variables;
-use offhook_domain::json::Json;
 use offhook_domain::tool::{Header, Tool, ToolKind};
 use offhook_egress::GuardedClient;
 use offhook_engine::ports::{ToolAction, ToolCall, ToolDefinition, ToolOutcome, Tools};
-use offhook_storage::{PinnedTool, StoreError};
 
 use super::{headers_from, mcp, request, schema};
 use crate::Result;
 use crate::gate::{Transfers, may_call};
 use crate::integrations::Functions;
+use crate::prelude::*;
 use crate::scenarios::{Instead, Mocks};
 
 /// The tools that an agent may use in a conversation.

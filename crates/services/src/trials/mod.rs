@@ -5,28 +5,21 @@
 mod talking;
 mod writing;
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use async_trait::async_trait;
-use offhook_boxed::boxed;
 use offhook_domain::config::Variables;
-use offhook_domain::json::Json;
-use offhook_domain::{AccountId, AgentConfig, AgentId, Channel, ConversationId, Metadata};
 use offhook_engine::ports::{Knowledge, NoTools, Passage, Tools};
 use offhook_engine::{Persona, Turn};
-use offhook_storage::{PinnedTool, mint};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
 use crate::integrations::Functions;
 use crate::knowledge::{Documents, named, with_documents};
 use crate::personas::persona;
+use crate::prelude::*;
 use crate::scenarios::Mocks;
 use crate::tools::Toolbox;
 use crate::variables::{Filled, Scene};
-use crate::{Providers, Refusal, Runner};
 
 pub use writing::{TrialReply, TrialTurn};
 

@@ -1,20 +1,12 @@
 //! A draft that is spoken with from the page of its editor.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use async_trait::async_trait;
-use offhook_boxed::boxed;
-use offhook_domain::{
-    AccountId, CallHandle, CallOutcome, Channel, ConversationId, E164, FailureReason, Timestamp,
-};
 use offhook_engine::ports::{Carrier, DialRequest};
 use offhook_engine::voice::SpokenCarrier;
 use offhook_engine::{
     CallControl, CallSink, ClaimLost, Deadline, EndRequest, Moment, Session, SessionEnd, Turn,
     TurnLatency, run,
 };
-use offhook_storage::{StoreError, mint};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::Instrument as _;
@@ -22,10 +14,10 @@ use tracing::Instrument as _;
 use super::{Draft, Place, Ready, Stage, TrialNote, Trials};
 use crate::clock::CallClock;
 use crate::dialer::{CameIn, NO_NUMBER};
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 use crate::spoken::{Direction, on_a_spoken_line};
 use crate::talks::{Talk, TalkEvent, Waiting};
-use crate::{Caller, Refusal};
 
 /// The longest trial.
 const LONGEST: Duration = Duration::from_secs(600);

@@ -2,20 +2,15 @@
 //! it, and change the draft in between.
 
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use offhook_boxed::boxed;
-use offhook_domain::json::{Fault, FieldError};
-use offhook_domain::{Channel, Credits, TurnRole};
 use offhook_engine::{ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Turn, answer};
-use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::{Draft, Place, Stage, TrialNote, Trials};
-use crate::Caller;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 
 /// Bytes of a message.
 const TEXT_BYTES: usize = 4_096;

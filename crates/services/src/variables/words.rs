@@ -1,8 +1,7 @@
 //! Dates in words, in the languages of the fixed sentences; in others as in ISO 8601, with English weekdays.
 
-use offhook_domain::Timestamp;
-
 use crate::Zone;
+use crate::prelude::*;
 
 /// The words of one language.
 struct Words {

@@ -1,14 +1,10 @@
 //! Makes a chosen voice usable: a voice of a provider's shared library is first added to the workspace.
 
-use std::time::Duration;
-
-use offhook_domain::json::Fault;
 use offhook_domain::ports::{SharedVoice, VoiceLibraryError};
-use offhook_domain::{AccountId, VoiceProvider, VoiceSource};
-use offhook_storage::StoreError;
 use tokio::time::timeout;
 
 use super::Voices;
+use crate::prelude::*;
 
 /// How long a provider may take while a client waits.
 const ADD_LIMIT: Duration = Duration::from_secs(10);

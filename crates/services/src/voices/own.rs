@@ -1,16 +1,14 @@
 //! Private voices of single accounts: listed with the account's own credential, shown to that account only. Few
 //! accounts have any; theirs are read on each request.
 
-use offhook_boxed::boxed;
 use offhook_domain::ports::{VoiceLibrary, VoiceLibraryError};
-use offhook_domain::{AccountId, CredentialProvider, Voice, VoiceProvider};
-use offhook_storage::{AccountVoice, StoreError, VoiceChanges, VoiceCredential};
 
 use super::snapshot::{Listing, Search, Snapshot};
 use super::sync::{AGAIN_AFTER, DUE_EVERY};
 use super::{ListedVoice, SyncOutcome, VoicePlace, VoiceSyncError, Voices};
 use crate::Result;
 use crate::credentials::CredentialFault;
+use crate::prelude::*;
 
 /// Credentials of a provider that are claimed at once.
 const BATCH: i64 = 8;

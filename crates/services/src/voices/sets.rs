@@ -1,12 +1,9 @@
 //! The voices that have a property: one bit per voice, in the list's order. Voices with several properties are thus
 //! found among 20,000 in a microsecond, whether there are many or none.
 
-use std::collections::HashMap;
-
-use offhook_domain::{VoiceGender, VoiceProvider};
-
 use super::ListedVoice;
 use super::snapshot::Search;
+use crate::prelude::*;
 
 /// Byte pairs of a text that are looked up; what remains is compared with the whole text.
 const PAIRS: usize = 16;

@@ -1,18 +1,13 @@
 //! Fetches the providers' voices: once a day by one process, and on the operator's command.
 
-use offhook_boxed::boxed;
-use std::time::Duration;
-
 use offhook_domain::ports::{VoiceLibrary, VoiceLibraryError};
-use offhook_domain::{AccountId, VoiceProvider};
 use offhook_metrics::metrics;
-use offhook_storage::{StoreError, VoiceChanges};
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
 use super::Voices;
 use crate::Result;
 use crate::leases::renew_every;
+use crate::prelude::*;
 
 use crate::workers::Turns;
 

@@ -1,12 +1,8 @@
 //! The health of endpoints, and the deliveries to one of them.
 
-use offhook_boxed::boxed;
-use offhook_domain::{AccountId, DeliveryId, EndpointId};
-use offhook_storage::{Delivery, EndpointDeliveryFilter, EndpointHealth, StoreError};
-
 use super::Webhooks;
-use crate::error::{Result, UseCaseError};
-use crate::{Page, PageRequest};
+use crate::error::Result;
+use crate::prelude::*;
 
 #[boxed]
 impl Webhooks {

@@ -1,10 +1,7 @@
 //! The deliveries of a conversation's events.
 
-use offhook_boxed::boxed;
-use offhook_domain::{AccountId, ConversationId};
-use offhook_storage::{Delivery, StoreError};
-
 use super::Webhooks;
+use crate::prelude::*;
 
 /// Deliveries shown for one conversation at most: two events, to each of an account's endpoints.
 const SHOWN: i64 = 100;

@@ -1,24 +1,14 @@
 //! The answer to a message: the agent that gives it, its conversation and its text.
 
-use std::time::Duration;
-
 use offhook_domain::ports::whatsapp::{MESSAGE_CHARS, Refusal};
-use offhook_domain::{
-    AgentConfig, Channel, ConversationId, Runtime, TerminationReason, WhatsAppNote,
-};
 use offhook_engine::only_text;
-use offhook_failpoints as failpoints;
-use offhook_storage::{
-    Account, Agent, CalledNumber, ChatView, NewChatSession, NewConversation, StoreError,
-    WHATSAPP_ORIGIN, WhatsAppReceived, WhatsAppRemark, WhatsAppThread,
-};
 
 use super::LONGEST;
 use super::split::split;
 use super::work::{Halt, Job, kept};
-use crate::UseCaseError;
 use crate::chats::{self, Answering, ChatEvent, ChatReply, Chats};
 use crate::conversations::{STOPPING, begin_text, check_serves, serving};
+use crate::prelude::*;
 
 /// How often an answer is tried if no model gives one, and the pause in between.
 const TRIES: i32 = 3;

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use offhook_domain::json::{Fault, FieldError, Fields, Json};
-use offhook_domain::{E164, JsonError};
 use ring::hmac;
 
 use crate::error::SecretFault;
+use crate::prelude::*;
 
 /// Characters of each secret at most.
 const SECRET_CHARS: usize = 1_024;

@@ -8,15 +8,12 @@ mod sending;
 mod split;
 mod work;
 
-use offhook_boxed::boxed;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::OnceLock;
 
 use offhook_domain::ports::whatsapp::WhatsAppApi;
-use offhook_domain::{AccountId, ConversationId, CredentialProvider};
-use offhook_storage::{NewWhatsAppMessage, StoreError, WhatsAppReport, WhatsAppSent};
 
-use crate::{Context, Result};
+use crate::Result;
+use crate::prelude::*;
 
 pub(crate) use credential::WhatsAppCredential;
 pub use sending::WhatsAppText;

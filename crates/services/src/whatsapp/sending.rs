@@ -1,14 +1,10 @@
 //! Sends one message to a customer, at most once.
 
-use std::time::Duration;
-
 use offhook_domain::ports::whatsapp::{Doubt, OutgoingText, Refusal, SendError};
-use offhook_domain::{WhatsAppNote, messages};
-use offhook_failpoints as failpoints;
-use offhook_storage::{WhatsAppOutcome, WhatsAppOutgoing, WhatsAppThread};
 
 use super::credential;
 use super::work::{Halt, Job, kept};
+use crate::prelude::*;
 use crate::retry::retried;
 
 /// How long an answer is worth sending.

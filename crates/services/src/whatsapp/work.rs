@@ -1,22 +1,17 @@
 //! Runs the WhatsApp threads: one process at a time answers and sends in a thread, under a claim with a lease.
 
 use futures_util::FutureExt as _;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use offhook_domain::ports::whatsapp::WhatsAppApi;
-use offhook_storage::{
-    Fenced, StoreError, TxError, WhatsAppClaim, WhatsAppStep, WhatsAppThread, WhatsAppTimes,
-};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::REMEMBERED;
 use crate::leases;
+use crate::prelude::*;
 use crate::workers::{Outage, Turns, counted};
-use crate::{Result, Runner, UseCaseError, WhatsApp};
+use crate::{Result, WhatsApp};
 
 /// Backstop for a lost wake-up, and how long a delayed message waits at most beyond its time.
 const POLL_EVERY: Duration = Duration::from_millis(500);

@@ -1,10 +1,7 @@
 //! What a widget's visitors may begin in a minute, and spend on a day.
 
-use offhook_domain::{AgentId, Credits, Timestamp};
-use offhook_storage::{Tx, WidgetCounts};
-
-use crate::Refusal;
-use crate::error::{Result, UseCaseError};
+use crate::error::Result;
+use crate::prelude::*;
 
 const MINUTE_US: i64 = 60_000_000;
 const DAY_US: i64 = 86_400_000_000;

@@ -1,14 +1,9 @@
 //! Polls a call at its provider until it has ended: soon after a change, less often while nothing changes, and at once
 //! when the provider reports news.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use offhook_domain::{ClaimId, FailureReason, Timestamp};
 use offhook_engine::legacy::{LegacyEnd, LegacyError, LegacyPace, LegacyProgress, LegacyReference};
 use offhook_engine::{CallControl, CallSink as _, EndRequest, Turn, TurnRole};
 use offhook_failpoints::scaled;
-use offhook_storage::{Conversation, Fenced, NewTurn};
 use tokio::time::{Instant, sleep_until};
 
 use super::super::closing::{Lasted, MediaEnd, close, settle};
@@ -16,11 +11,12 @@ use super::super::covering::top_up;
 use super::super::record::Record;
 use super::end::{failed, outcome};
 use super::times::fit;
+use crate::Result;
 use crate::legacy::Look;
+use crate::prelude::*;
 use crate::recordings::Wanted;
 use crate::retry::retried;
 use crate::turns::stored;
-use crate::{Result, Runner};
 
 /// The longest call that credits are held for; the provider has its own limits.
 const LONGEST_S: i64 = 7_200;
