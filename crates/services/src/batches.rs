@@ -236,9 +236,7 @@ impl Key {
             body: print(batch),
             replayed: false,
         };
-        let Some(key) = self.key else {
-            return Ok(reply);
-        };
+        let key = some_or!(self.key, reply);
         let claim = IdempotencyClaim {
             operation: self.operation,
             key,

@@ -24,9 +24,7 @@ impl Context {
         operation: &'static str,
         key: Option<&String>,
     ) -> Result<Option<StoredAnswer>> {
-        let Some(key) = key.cloned() else {
-            return Ok(None);
-        };
+        let key = some_or!(key.cloned(), None);
         let steady = self.clock.steady();
         let store = &self.store;
         let stored = store.stored_answer(account, operation, key, steady);

@@ -77,9 +77,7 @@ impl Keys {
     /// Returns the caller with this token. Malformed, unknown, expired and revoked tokens are `None`, all by the same
     /// path.
     pub async fn authenticate(&self, token: &str) -> Result<Option<Caller>> {
-        let Some(hash) = token_digest(token) else {
-            return Ok(None);
-        };
+        let hash = some_or!(token_digest(token), None);
         let now = self.ctx.clock.now();
         let found = self.ctx.store.key_by_digest(hash, now).await?;
         let Some((key, account, judged_at)) = found else {

@@ -71,9 +71,7 @@ impl Overview {
         edges: &[Timestamp],
     ) -> Result<Vec<Totals>> {
         let mut bars = vec![Totals::default(); edges.len().saturating_sub(1)];
-        let Some(stretch) = stretch(agent, edges) else {
-            return Ok(bars);
-        };
+        let stretch = some_or!(stretch(agent, edges), bars);
         let store = &self.0.store;
         for quarter in store.quarters(caller.account.id, stretch).await? {
             let place = edges.partition_point(|edge| *edge <= quarter.begins_at());
@@ -97,9 +95,7 @@ impl Overview {
         agent: Option<AgentId>,
         edges: &[Timestamp],
     ) -> Result<Vec<(Option<FailureReason>, i64)>> {
-        let Some(stretch) = stretch(agent, edges) else {
-            return Ok(Vec::new());
-        };
+        let stretch = some_or!(stretch(agent, edges), Vec::new());
         let mut found = self.0.store.failures(caller.account.id, stretch).await?;
         found.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         Ok(found)
@@ -112,9 +108,7 @@ impl Overview {
         agent: Option<AgentId>,
         edges: &[Timestamp],
     ) -> Result<Waits> {
-        let Some(stretch) = stretch(agent, edges) else {
-            return Ok(Waits::default());
-        };
+        let stretch = some_or!(stretch(agent, edges), Waits::default());
         let store = &self.0.store;
         let measured = store
             .call_latencies(caller.account.id, stretch, MEASURED_CALLS)
@@ -132,9 +126,7 @@ impl Overview {
         agent: Option<AgentId>,
         edges: &[Timestamp],
     ) -> Result<Option<[i64; 5]>> {
-        let Some(stretch) = stretch(agent, edges) else {
-            return Ok(None);
-        };
+        let stretch = some_or!(stretch(agent, edges), None);
         let store = &self.0.store;
         let replies = store
             .reply_latencies(caller.account.id, stretch, SPLIT_CALLS)

@@ -67,9 +67,7 @@ pub(crate) async fn persona_in(ctx: &Context, call: &Conversation) -> Result<Opt
         )
     })
     .await?;
-    let Some(persona) = persona(&config, &known) else {
-        return Ok(None);
-    };
+    let persona = some_or!(persona(&config, &known), None);
     retried(|| ctx.with_key(call.account_id, persona.clone()))
         .await
         .map(Some)

@@ -204,9 +204,7 @@ async fn listen(ctx: &Context, live: &Live, stop: &CancellationToken) {
 
 /// Listens until nothing arrives any more.
 async fn hear(ctx: &Context, live: &Live) -> Result<()> {
-    let Some(mut listener) = ctx.store.listen().await? else {
-        return Ok(());
-    };
+    let mut listener = some_or!(ctx.store.listen().await?, ());
     let mut probe = every(PROBE_EVERY);
     let mut is_asked = false;
     loop {

@@ -132,9 +132,7 @@ impl Providers {
         let Ok(provider) = provider.parse::<VoiceProvider>() else {
             return Ok(None);
         };
-        let Some(credential) = CredentialProvider::of_voices(provider) else {
-            return Ok(None);
-        };
+        let credential = some_or!(CredentialProvider::of_voices(provider), None);
         let owner = retried(|| store.voice_owner(account, provider, voice_id)).await;
         match owner.map_err(|error| error.to_string())? {
             VoiceOwner::Account => {}

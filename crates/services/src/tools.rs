@@ -288,9 +288,7 @@ pub(crate) fn headers_to(headers: &[Header]) -> Option<String> {
 /// Header values from decrypted text.
 fn headers_from(text: Option<&str>) -> Result<Vec<Header>, StoreError> {
     let corrupt = || StoreError::Corrupt("a tool's sealed headers".to_owned());
-    let Some(text) = text else {
-        return Ok(Vec::new());
-    };
+    let text = some_or!(text, Vec::new());
     let json = Json::parse(text.as_bytes()).map_err(|_| corrupt())?;
     let members = json.as_object().ok_or_else(corrupt)?;
     let header = |(name, value): &(String, Json)| {

@@ -106,9 +106,7 @@ impl UploadCollector {
         let (mut collected, mut after) = (0, None::<String>);
         loop {
             let listed = objects.list(FOLDER, after.as_deref(), BATCH).await?;
-            let Some(last) = listed.last() else {
-                return Ok(collected);
-            };
+            let last = some_or!(listed.last(), collected);
             after = Some(last.key.clone());
             let old: Vec<(DocumentId, String)> = listed
                 .into_iter()

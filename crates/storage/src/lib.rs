@@ -71,6 +71,7 @@ macro_rules! ensure {
 }
 
 /// The value, or returns the answer if there is none.
+#[macro_export]
 macro_rules! some_or {
     ($value:expr, $answer:expr) => {
         match $value {
@@ -79,7 +80,7 @@ macro_rules! some_or {
         }
     };
 }
-pub(crate) use {ensure, some_or};
+pub(crate) use ensure;
 
 // Unit and integration tests are one binary; the latter use only the public API.
 #[cfg(test)]

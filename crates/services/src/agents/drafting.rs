@@ -45,9 +45,7 @@ impl Agents {
     ) -> Result<Option<AgentTexts>> {
         let of_account = self.of(account).await?;
         let mut usable = of_account.usable_models().into_iter();
-        let Some(chosen) = usable.find(|model| model.provider != SCRIPTED) else {
-            return Ok(None);
-        };
+        let chosen = some_or!(usable.find(|model| model.provider != SCRIPTED), None);
         let found = of_account
             .providers
             .models

@@ -34,9 +34,7 @@ impl Agents {
         let (ctx, mut after, mut turned) = (&self.ctx, None::<AgentId>, 0);
         loop {
             let page = ctx.store.serving_agents(account, after, AT_ONCE).await?;
-            let Some(last) = page.last() else {
-                return Ok(turned);
-            };
+            let last = some_or!(page.last(), turned);
             after = Some(last.id);
             for agent in page {
                 let of_account = self.providers.of(ctx, agent.account_id).await?;

@@ -66,9 +66,7 @@ impl Providers {
 
     fn check_recognizer(&self, config: &AgentConfig) -> Result<(), FieldError> {
         let stt = &config.stt;
-        let Some(provider) = &stt.provider else {
-            return Ok(());
-        };
+        let provider = some_or!(&stt.provider, ());
         self.check_speaker(ModelKind::Stt, STT_PROVIDER, provider)?;
         let model = stt.model.as_deref();
         self.check_speech_model(ModelKind::Stt, "config.stt.model", provider, model)?;
@@ -81,9 +79,7 @@ impl Providers {
     }
 
     fn check_voice_names(&self, voice: &Voice) -> Result<(), FieldError> {
-        let Some(provider) = &voice.provider else {
-            return Ok(());
-        };
+        let provider = some_or!(&voice.provider, ());
         self.check_speaker(ModelKind::Tts, VOICE_PROVIDER, provider)?;
         let model = voice.model.as_deref();
         self.check_speech_model(ModelKind::Tts, "config.voice.model", provider, model)
@@ -233,9 +229,7 @@ impl Providers {
         provider: &str,
         model: Option<&str>,
     ) -> Result<(), FieldError> {
-        let Some(model) = model else {
-            return Ok(());
-        };
+        let model = some_or!(model, ());
         if self.catalog.find(kind, provider, model).is_some() {
             return Ok(());
         }

@@ -64,9 +64,7 @@ impl Judge {
             faults.push(shortened(&format!("{at}: {fault}")));
             place.get_or_insert(fault.rule);
         }
-        let Some(place) = place else {
-            return Ok(data.to_compact());
-        };
+        let place = some_or!(place, data.to_compact());
         let faults = faults.join("; ");
         Err(Misfit {
             for_the_model: format!("Your answer does not fit the schema ({faults})."),

@@ -42,9 +42,7 @@ impl Round {
     ) -> Result<i32> {
         transact!(store, |tx| {
             tx.lock_account(account).await?;
-            let Some(mut batch) = tx.lock_batch(account, id).await? else {
-                return Ok(0);
-            };
+            let mut batch = some_or!(tx.lock_batch(account, id).await?, 0);
             let before = batch.dialing;
             let next = self.place_calls(&mut tx, &mut batch).await?;
             tx.save_batch(&batch, next).await?;

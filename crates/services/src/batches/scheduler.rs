@@ -42,9 +42,7 @@ async fn due_rounds(batches: &Batches) -> Result<()> {
 
 async fn round(batches: &Batches, account: AccountId, id: BatchId) -> Result<()> {
     let Batches(ctx, providers) = batches;
-    let Some(row) = ctx.store.account(account).await? else {
-        return Ok(());
-    };
+    let row = some_or!(ctx.store.account(account).await?, ());
     let live_calls = ctx.plans.terms(row.plan).live_calls;
     let (price, reserve) = providers.legacy_terms();
     let round = Round {

@@ -360,9 +360,7 @@ pub(crate) fn check_takes_calls(agent: &Agent) -> Result<()> {
 }
 
 fn check_hours(config: &AgentConfig, at: Timestamp) -> Result<()> {
-    let Some(hours) = &config.conversation.calling_hours else {
-        return Ok(());
-    };
+    let hours = some_or!(&config.conversation.calling_hours, ());
     Err(UseCaseError::Conflict(match opening(hours, at) {
         Hours::Open => return Ok(()),
         Hours::ClosedFor(seconds) => Refusal::OutsideHours(seconds),

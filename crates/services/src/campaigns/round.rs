@@ -89,9 +89,7 @@ impl Round {
         let at = self.at;
         transact!(store, |tx| {
             tx.lock_account(account).await?;
-            let Some(campaign) = tx.lock_campaign(account, id).await? else {
-                return Ok(Done::default());
-            };
+            let campaign = some_or!(tx.lock_campaign(account, id).await?, Done::default());
             let settings = settings_of(&campaign)?;
             let dialing = tx.dialing_of(account).await?;
             let mut work = Work {
@@ -282,9 +280,7 @@ impl Work {
             Some(id) => tx.number_of(account, id).await?,
             None => usual.or_else(|| self.round.shared_number.clone()),
         };
-        let Some(from) = from else {
-            return Ok(Err(CampaignPause::Number));
-        };
+        let from = some_or!(from, Err(CampaignPause::Number));
         let (key_budget, revoked_at) = match campaign.key_id {
             Some(key) => tx.key_bounds(key).await?,
             None => (None, None),

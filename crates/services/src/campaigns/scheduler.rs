@@ -43,9 +43,7 @@ async fn due_rounds(campaigns: &Campaigns) -> Result<()> {
 
 async fn round(campaigns: &Campaigns, account: AccountId, id: CampaignId) -> Result<()> {
     let Campaigns(ctx, providers) = campaigns;
-    let Some(row) = ctx.store.account(account).await? else {
-        return Ok(());
-    };
+    let row = some_or!(ctx.store.account(account).await?, ());
     let (plan, of) = (row.plan, providers.of_account(ctx, &row).await?);
     let round = Round {
         at: ctx.clock.now(),

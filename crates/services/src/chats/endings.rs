@@ -83,9 +83,7 @@ async fn close(
     id: ConversationId,
     ending: ChatEnding,
 ) -> Result<bool, StoreError> {
-    let Some(chat) = shared.store.close_chat(id, ending).await? else {
-        return Ok(false);
-    };
+    let chat = some_or!(shared.store.close_chat(id, ending).await?, false);
     shared.live.touch(id);
     settle_soon(shared, chat);
     Ok(true)
@@ -130,9 +128,7 @@ async fn summary(shared: &Arc<Runner>, chat: &ClosingChat) -> Result<Option<Stri
     {
         return Ok(None);
     }
-    let Some(persona) = persona_in(shared, call).await? else {
-        return Ok(None);
-    };
+    let persona = some_or!(persona_in(shared, call).await?, None);
     let persona = Arc::new(persona);
     let providers = retried(|| shared.providers.of(shared, call.account_id)).await?;
     let dialogue = Dialogue::new(

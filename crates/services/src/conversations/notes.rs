@@ -45,9 +45,7 @@ impl Conversations {
 
     /// How loud each side of a recording is; `None` without a recording that can be drawn.
     pub async fn waveform(&self, person: &Person, id: ConversationId) -> Result<Option<Waveform>> {
-        let Some(recording) = self.recording(&person.caller, id).await? else {
-            return Ok(None);
-        };
+        let recording = some_or!(self.recording(&person.caller, id).await?, None);
         Ok(recording.waveform().await?)
     }
 

@@ -148,9 +148,7 @@ impl Conversations {
         search: &Search,
     ) -> Result<HashMap<ConversationId, String>> {
         let mut said = HashMap::new();
-        let Some(words) = search.words.as_deref().map(fold) else {
-            return Ok(said);
-        };
+        let words = some_or!(search.words.as_deref().map(fold), said);
         let fitting = views.iter().map(|view| &view.conversation);
         let fitting: Vec<_> = fitting.filter(|one| search.fits(one)).collect();
         for conversation in &fitting {

@@ -175,9 +175,7 @@ async fn hold_fallibly(
         latencies_ms,
         signaled: record.signaled(),
     };
-    let Some(duration) = close(runner, call, claim, &media).await? else {
-        return Ok(());
-    };
+    let duration = some_or!(close(runner, call, claim, &media).await?, ());
     let summary = if media.answered_at.is_some() {
         summary(&providers, &persona, &transcript).await
     } else {
@@ -297,9 +295,7 @@ async fn prepare(
     let scene = Scene::of(&call);
     let of = (&agent, &background);
     let known = retried(|| runner.known_with(of, &config, &scene, metadata.clone())).await?;
-    let Some(persona) = persona(&config, &known) else {
-        return Ok(Err(FailureReason::AgentError));
-    };
+    let persona = some_or!(persona(&config, &known), Err(FailureReason::AgentError));
     let persona = retried(|| runner.with_key(call.account_id, persona.clone())).await?;
     let persona = match farewell {
         Some(first_message) => Persona {

@@ -163,9 +163,7 @@ pub(crate) async fn end_unsaid(
     claim: ClaimId,
     media: MediaEnd,
 ) -> Result<()> {
-    let Some(duration) = close(runner, call, claim, &media).await? else {
-        return Ok(());
-    };
+    let duration = some_or!(close(runner, call, claim, &media).await?, ());
     let lasted = Lasted::at_most(call, media.ended_at, duration);
     settle(runner, call, claim, media.outcome, lasted, String::new()).await
 }

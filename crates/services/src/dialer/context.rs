@@ -166,9 +166,7 @@ async fn hand_over(
             && agent.runtime == Runtime::Engine
             && agent.published_version > 0
     };
-    let Some(agent) = found.filter(serves) else {
-        return Ok(Err(UNAVAILABLE));
-    };
+    let agent = some_or!(found.filter(serves), Err(UNAVAILABLE));
     let mut handed = Conversation {
         agent_id: id,
         agent_ref: id.to_string(),
@@ -182,9 +180,7 @@ async fn hand_over(
     if !providers.can_speak(&serving.config) {
         return Ok(Err("agent_id: the agent cannot speak here"));
     }
-    let Some(account) = store.account(call.account_id).await? else {
-        return Ok(Err(UNAVAILABLE));
-    };
+    let account = some_or!(store.account(call.account_id).await?, Err(UNAVAILABLE));
     let (price, reserve) = providers.terms_of(account.plan, &serving.config);
     handed.price_millicredits = price.millicredits_per_minute();
     let longest = begun.serving.config.conversation.max_duration_s;

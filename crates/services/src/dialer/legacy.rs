@@ -101,9 +101,7 @@ pub(crate) async fn adopt(
     call: &Conversation,
     claim: ClaimId,
 ) -> Result<bool> {
-    let Some(credential) = runner.legacy_credential(call.account_id).await? else {
-        return Ok(false);
-    };
+    let credential = some_or!(runner.legacy_credential(call.account_id).await?, false);
     let reference = LegacyReference {
         call: CallHandle(call.id),
         conversation: call.line.dialog.clone(),

@@ -111,9 +111,7 @@ impl Dialer {
     async fn claim_for(&self, account: &Account) -> Result<()> {
         let runner = &self.runner;
         let most = runner.calls.sessions_at_most;
-        let Some(mut places) = runner.live.registry.keep(CLAIMED_AT_ONCE, most) else {
-            return Ok(());
-        };
+        let mut places = some_or!(runner.live.registry.keep(CLAIMED_AT_ONCE, most), ());
         let live_calls = runner.plans.terms(account.plan).live_calls;
         // The dial deadline counts from before the claim.
         let claimed_at = Moment::now();

@@ -125,9 +125,7 @@ impl Gate {
             .store
             .agent_to_call(caller.account.id, agent, lines);
         let (_, stored, _) = found.await?.ok_or(UseCaseError::AgentNotFound)?;
-        let Some(stored) = stored else {
-            return Ok((None, self.providers.legacy_terms().1));
-        };
+        let stored = some_or!(stored, (None, self.providers.legacy_terms().1));
         let config = AgentConfig::from_stored(&stored).map_err(corrupt)?;
         let providers = self
             .providers

@@ -71,9 +71,7 @@ pub(crate) struct Blocked {
 impl Rules {
     /// Reads an account's rules.
     pub(crate) fn of(dialing: &Dialing) -> Result<Self, StoreError> {
-        let Some(text) = &dialing.rules else {
-            return Ok(Self::default());
-        };
+        let text = some_or!(&dialing.rules, Self::default());
         let corrupt = |error| StoreError::Corrupt(format!("the dialing rules: {error}"));
         let dialing = DialingRules::from_stored(text).map_err(corrupt)?;
         let window = dialing.window.clone().map(Window::of);

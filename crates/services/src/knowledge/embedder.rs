@@ -39,9 +39,7 @@ enum Ended {
 impl Knowledge {
     /// The progress of embedding, with the model's name; `None` without an embeddings endpoint.
     pub async fn embedding_state(&self) -> Result<Option<(String, EmbeddingState)>, StoreError> {
-        let Some(meaning) = self.meaning.get() else {
-            return Ok(None);
-        };
+        let meaning = some_or!(self.meaning.get(), None);
         let model = meaning.model();
         let state = self.ctx.store.embedding_state(model).await?;
         Ok(Some((model.to_owned(), state)))
@@ -122,9 +120,7 @@ impl Knowledge {
     ) -> Result<Option<Ended>, StoreError> {
         let store = &self.ctx.store;
         let now = self.ctx.clock.now();
-        let Some(job) = store.claim_embedding(meaning.model(), now).await? else {
-            return Ok(None);
-        };
+        let job = some_or!(store.claim_embedding(meaning.model(), now).await?, None);
         let ended = tokio::select! {
             ended = self.embed(meaning, job) => ended,
             () = stop.cancelled() => {

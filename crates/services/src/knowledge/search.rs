@@ -158,9 +158,7 @@ async fn by_both(
         meaning.of_question(query)
     );
     let mut ranked = ranked?;
-    let Some(question) = question else {
-        return Ok(ranked);
-    };
+    let question = some_or!(question, ranked);
     let (within, scope) = ((store, account), (scope, documents_of(&ranked, COMPLETED)));
     let nearest = meaning.nearest_in_time(began, within, question, scope, FUSED);
     Ok(match nearest.await? {

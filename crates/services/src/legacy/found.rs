@@ -36,9 +36,7 @@ pub(super) async fn take(
     id: String,
 ) -> Result<(), SyncError> {
     let legacy = &runner.providers.legacy;
-    let Some(found) = legacy.conversation(credential, &id).await? else {
-        return Ok(());
-    };
+    let found = some_or!(legacy.conversation(credential, &id).await?, ());
     let at = runner.clock.now();
     let began_at = found.began_at.min(at);
     let taken = runner.store.take_legacy_conversation(FoundConversation {

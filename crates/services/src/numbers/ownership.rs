@@ -60,9 +60,7 @@ pub(crate) async fn change(
 
 /// Locks the agent: an archiving in progress is seen here, and a later one sees the number.
 async fn check_agent(tx: &mut Tx<'_>, account: AccountId, agent: Option<AgentId>) -> Result<()> {
-    let Some(agent) = agent else {
-        return Ok(());
-    };
+    let agent = some_or!(agent, ());
     match tx.lock_agent(account, agent).await? {
         None => Err(FieldError::new("agent_id", Fault::NoAgent).into()),
         Some(AgentStatus::Archived) => Err(UseCaseError::Conflict(Refusal::NumberOfArchived)),

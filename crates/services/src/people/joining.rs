@@ -133,9 +133,7 @@ impl People {
 
     /// The purpose of a link; `None` if it is invalid. Reading does not use it up.
     pub async fn open_link(&self, token: &str) -> Result<Option<LinkFor>> {
-        let Some(digest) = token_digest(token) else {
-            return Ok(None);
-        };
+        let digest = some_or!(token_digest(token), None);
         let found = self.ctx.store.link(digest, self.ctx.clock.now());
         let Some((link, account, password)) = found.await? else {
             return Ok(None);
@@ -173,9 +171,7 @@ impl People {
 
     /// The content of an invitation; `None` if it is invalid. Reading does not use it up.
     pub async fn invitation(&self, token: &str) -> Result<Option<InvitationFor>> {
-        let Some(digest) = token_digest(token) else {
-            return Ok(None);
-        };
+        let digest = some_or!(token_digest(token), None);
         let found = self.ctx.store.invitation(digest, self.ctx.clock.now());
         Ok(found.await?.map(|(invitation, account, _)| InvitationFor {
             email: invitation.email,

@@ -135,13 +135,9 @@ impl People {
         party: &RelyingParty,
         token: &str,
     ) -> Result<Option<Value>> {
-        let Some(digest) = token_digest(token) else {
-            return Ok(None);
-        };
+        let digest = some_or!(token_digest(token), None);
         let now = self.ctx.clock.now();
-        let Some(email) = self.ctx.store.half_sign_in(digest, now).await? else {
-            return Ok(None);
-        };
+        let email = some_or!(self.ctx.store.half_sign_in(digest, now).await?, None);
         let passkeys = self.ctx.store.second_factors(email).await?.passkeys;
         let options = self.challenge(party, (digest, digest), Some(&passkeys));
         Ok(Some(options.await?))
@@ -208,9 +204,7 @@ impl People {
         let Ok(answer) = serde_json::from_str::<PublicKeyCredential>(answer) else {
             return Ok(None);
         };
-        let Some(passkey) = store.passkey(answer.raw_id.clone()).await? else {
-            return Ok(None);
-        };
+        let passkey = some_or!(store.passkey(answer.raw_id.clone()).await?, None);
         let named = answer.get_user_unique_id();
         if named.is_some_and(|handle| handle != passkey.user_handle) {
             return Ok(None);
@@ -247,9 +241,7 @@ impl People {
     async fn note_copy(&self, passkey: &Passkey) -> Result<()> {
         let store = &self.ctx.store;
         let (_, memberships) = store.person(passkey.email.clone()).await?;
-        let Some(one) = memberships.first() else {
-            return Ok(());
-        };
+        let one = some_or!(memberships.first(), ());
         let line = ("passkey.copy".to_owned(), passkey.id.to_string());
         let store = store.acting(Actor::Member(one.member.id));
         store

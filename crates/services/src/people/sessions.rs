@@ -318,13 +318,9 @@ impl People {
     }
 
     async fn look(&self, token: &str, is_use: bool) -> Result<Option<Person>> {
-        let Some(digest) = token_digest(token) else {
-            return Ok(None);
-        };
+        let digest = some_or!(token_digest(token), None);
         let store = &self.ctx.store;
-        let Some(session) = store.session(digest).await? else {
-            return Ok(None);
-        };
+        let session = some_or!(store.session(digest).await?, None);
         let now = self.ctx.clock.now();
         let (idle, age) = (now.since(session.seen_at), now.since(session.created_at));
         if idle >= IDLE || age >= LASTS {

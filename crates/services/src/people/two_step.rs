@@ -151,9 +151,7 @@ impl People {
         if code.len() != totp::DIGITS {
             return Ok(Some(Proof::Recovery(recovery_digest(&code))));
         }
-        let Some(app) = &factors.app else {
-            return Ok(None);
-        };
+        let app = some_or!(&factors.app, None);
         let secret = decoded(&app.secret)
             .ok_or_else(|| StoreError::Corrupt("a second factor's secret".to_owned()))?;
         let step = totp::step_of(&secret, &code, self.ctx.clock.now());
@@ -236,9 +234,7 @@ impl People {
 
     /// Whether the sign-in with this token waits for a code.
     pub async fn waits_for_code(&self, token: &str) -> Result<bool> {
-        let Some(digest) = token_digest(token) else {
-            return Ok(false);
-        };
+        let digest = some_or!(token_digest(token), false);
         let now = self.ctx.clock.now();
         let found = self.ctx.store.half_sign_in(digest, now).await?;
         Ok(found.is_some())
@@ -269,13 +265,9 @@ impl People {
 
     /// Whether a passkey may end the sign-in that waits with this token.
     pub async fn waits_for_passkey(&self, token: &str) -> Result<bool> {
-        let Some(digest) = token_digest(token) else {
-            return Ok(false);
-        };
+        let digest = some_or!(token_digest(token), false);
         let now = self.ctx.clock.now();
-        let Some(email) = self.ctx.store.half_sign_in(digest, now).await? else {
-            return Ok(false);
-        };
+        let email = some_or!(self.ctx.store.half_sign_in(digest, now).await?, false);
         let factors = self.ctx.store.second_factors(email).await?;
         Ok(!factors.passkeys.is_empty())
     }

@@ -71,9 +71,7 @@ impl RecordingKeeper {
     /// Starts fetching the recordings that are due, with growing pauses for each.
     async fn fetch(&self, waits: &mut Waits) -> Result<Vec<JoinHandle<bool>>, KeepError> {
         let recordings = &self.0;
-        let Some(spool) = recordings.spool.get() else {
-            return Ok(Vec::new());
-        };
+        let spool = some_or!(recordings.spool.get(), Vec::new());
         let wanted = blocking(spool, super::Spool::list_wanted).await?;
         waits.retain(|of, _| wanted.contains(of));
         let now = Instant::now();
@@ -103,9 +101,7 @@ impl RecordingKeeper {
     /// the others.
     async fn look(&self, after: &mut Option<Of>) -> Result<(), KeepError> {
         let recordings = &self.0;
-        let Some(spool) = recordings.spool.get() else {
-            return Ok(());
-        };
+        let spool = some_or!(recordings.spool.get(), ());
         let mut left = blocking(spool, super::Spool::list).await?;
         left.retain(|of| !recordings.busy.has(of.id));
         if let Some(after) = after {

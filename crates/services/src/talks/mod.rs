@@ -71,9 +71,7 @@ impl Runner {
         if !providers.can_speak(config) {
             return Err(UseCaseError::Conflict(Refusal::SpeechUnavailable));
         }
-        let Some(hours) = &config.conversation.calling_hours else {
-            return Ok(());
-        };
+        let hours = some_or!(&config.conversation.calling_hours, ());
         let closed = |opens_in| Err(UseCaseError::Conflict(Refusal::TalkOutsideHours(opens_in)));
         match opening(hours, self.clock.now()) {
             Hours::Open => Ok(()),

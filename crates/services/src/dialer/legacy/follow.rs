@@ -96,9 +96,7 @@ pub(super) async fn follow(
         (None, Some(wanted)) => wanted.leave().await,
         (_, None) => {}
     }
-    let Some(duration) = closed else {
-        return Ok(());
-    };
+    let duration = some_or!(closed, ());
     let lasted = Lasted::at_most(call, end.ended_at, duration);
     settle(runner, call, claim, end.outcome, lasted, end.summary).await
 }
