@@ -6,6 +6,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use uuid::Uuid;
 
 use super::passwords::{self, PasswordFault};
+use super::two_step::{CodeError, TwoStepError};
 use super::{People, Person};
 use crate::digest::sha256;
 use crate::prelude::*;
@@ -88,17 +89,23 @@ pub enum ChangePasswordError {
     Store(#[from] StoreError),
 }
 
-impl From<SignInError> for ChangePasswordError {
-    fn from(error: SignInError) -> Self {
-        match error {
-            SignInError::Wrong
-            | SignInError::CodeRequired { .. }
-            | SignInError::SingleSignOnRequired => Self::Wrong,
-            SignInError::Throttled { seconds } => Self::Throttled { seconds },
-            SignInError::Store(error) => Self::Store(error),
+/// What stands for a wrong password where an attempt is a step of something else.
+macro_rules! steps {
+    ($($step:ident::$wrong:ident)+) => {$(
+        impl From<SignInError> for $step {
+            fn from(error: SignInError) -> Self {
+                match error {
+                    SignInError::Wrong
+                    | SignInError::CodeRequired { .. }
+                    | SignInError::SingleSignOnRequired => Self::$wrong,
+                    SignInError::Throttled { seconds } => Self::Throttled { seconds },
+                    SignInError::Store(error) => Self::Store(error),
+                }
+            }
         }
-    }
+    )+};
 }
+steps! { ChangePasswordError::Wrong TwoStepError::Password CodeError::Expired }
 
 /// The keys that an attempt is counted by.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use super::first::{new_code, plain};
 use super::passkeys::RelyingParty;
-use super::sessions::{SignInError, Tried, begin, token_digest};
+use super::sessions::{Tried, begin, token_digest};
 use super::{People, Person, SignedIn, totp};
 use crate::Result;
 use crate::digest::sha256;
@@ -64,18 +64,6 @@ pub enum TwoStepError {
     Store(#[from] StoreError),
 }
 
-impl From<SignInError> for TwoStepError {
-    fn from(error: SignInError) -> Self {
-        match error {
-            SignInError::Wrong
-            | SignInError::CodeRequired { .. }
-            | SignInError::SingleSignOnRequired => Self::Password,
-            SignInError::Throttled { seconds } => Self::Throttled { seconds },
-            SignInError::Store(error) => Self::Store(error),
-        }
-    }
-}
-
 /// Why a sign-in was not finished with a code.
 #[derive(Debug, thiserror::Error)]
 pub enum CodeError {
@@ -92,18 +80,6 @@ pub enum CodeError {
     },
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-impl From<SignInError> for CodeError {
-    fn from(error: SignInError) -> Self {
-        match error {
-            SignInError::Wrong
-            | SignInError::CodeRequired { .. }
-            | SignInError::SingleSignOnRequired => Self::Expired,
-            SignInError::Throttled { seconds } => Self::Throttled { seconds },
-            SignInError::Store(error) => Self::Store(error),
-        }
-    }
 }
 
 #[boxed]
