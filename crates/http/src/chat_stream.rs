@@ -2,17 +2,13 @@
 
 use std::time::Duration;
 
-use actix_web::HttpResponse;
 use actix_web::web::Bytes;
 use futures_util::{StreamExt, stream};
-use offhook_domain::RequestId;
 use offhook_services::{Answering, ChatEvent, ChatReply, UseCaseError};
-use serde::Serialize;
-use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
-use crate::ApiError;
+use crate::prelude::*;
 use crate::wire::widget::AnswerBody;
 
 /// How often a comment goes out, so that proxies do not close a quiet stream.

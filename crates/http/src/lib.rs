@@ -14,6 +14,7 @@ mod error;
 mod fixed_file;
 mod mcp;
 mod openapi;
+mod prelude;
 mod readiness;
 mod recording;
 mod reference;

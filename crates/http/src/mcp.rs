@@ -9,23 +9,22 @@ mod tools;
 
 use std::time::Duration;
 
+use actix_web::HttpMessage as _;
 use actix_web::body::{BoxBody, to_bytes_limited};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode, Uri};
 use actix_web::middleware::Next;
-use actix_web::{HttpMessage as _, HttpResponse};
-use offhook_domain::CallHandle;
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 
 use crate::edge::cors::allowed_origin;
 use crate::edge::exchange::Exchange;
 use crate::edge::paths::{MCP, routed_path};
+use crate::prelude::*;
 use crate::request::ask::{bearer_token, state};
 use crate::request::body::{MAX_BODY_BYTES, bytes_up_to, has_type, invalid_json};
 use crate::streams::slots::Slot;
 use crate::wire::conversation::Detail;
-use crate::{ApiError, Code, HttpState};
 use tools::{Asked, TOOLS};
 
 /// The revisions of the protocol that are spoken here, newest first.

@@ -3,12 +3,9 @@
 use actix_web::body::SizedStream;
 use actix_web::dev::Payload;
 use actix_web::http::header::{ACCEPT_RANGES, CONTENT_RANGE, ETAG, HeaderMap, IF_RANGE, RANGE};
-use actix_web::{HttpRequest, HttpResponse};
-use offhook_domain::ConversationId;
 use offhook_services::Recording;
 
-use crate::ApiError;
-use crate::reply::Reply;
+use crate::prelude::*;
 use crate::request::body::FromBody;
 
 /// The range headers of the request; a GET has no body.

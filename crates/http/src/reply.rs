@@ -1,12 +1,10 @@
 //! JSON responses.
 
-use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, LOCATION};
 use offhook_services::PlacedReply;
-use serde::Serialize;
 
-use crate::ApiError;
+use crate::prelude::*;
 
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 

@@ -1,11 +1,9 @@
 //! The route table: the handler of each path and method.
 
-use actix_web::HttpResponse;
 use actix_web::web::{self, ServiceConfig};
 
 use crate::callbacks;
 use crate::edge::paths::MCP;
-use crate::endpoint::Endpoint;
 use crate::endpoints::{
     account, agent_settings, agents, analyses, batches, billing, calls, campaigns, conversations,
     docs, gate, integrations, knowledge, logs, models, numbers, process, scenarios, team, tools,
@@ -13,6 +11,7 @@ use crate::endpoints::{
 };
 use crate::error::ApiError;
 use crate::mcp;
+use crate::prelude::*;
 
 /// Every path. Within a resource, fixed paths come before paths with an id in the same place.
 pub(crate) fn table() -> Vec<Endpoint> {

@@ -10,22 +10,18 @@ use std::time::Duration;
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse};
 use futures_util::{Stream, StreamExt, stream};
-use offhook_domain::ConversationId;
 use offhook_services::store::{Campaign, Moment, StoreError};
 use offhook_services::{Caller, Followed, Progress};
-use serde::Serialize;
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::reply::Reply;
+use crate::prelude::*;
 use crate::request::ask::{bearer_token, key_of};
 use crate::request::body::FromBody;
 use crate::wire::campaign::CampaignView;
 use crate::wire::conversation::{StateBody, TurnEvent};
 use crate::wire::scenario::{TestResultBody, TestRunView};
-use crate::{ApiError, Code, HttpState};
 use slots::{MAX_STREAMS_PER_KEY, Slot};
 
 /// How often a comment goes out, so that proxies do not close a quiet stream.

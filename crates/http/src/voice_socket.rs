@@ -7,20 +7,18 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use actix_http::ws::CloseCode;
-use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::http::header::{HeaderMap, SEC_WEBSOCKET_PROTOCOL};
-use offhook_domain::{AgentId, Json};
 use offhook_services::{TALK_FRAME_BYTES, Talk, TalkEvent};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::reply::Reply;
+use crate::address_of;
+use crate::prelude::*;
 use crate::request::ask::{FromPath, state};
 use crate::request::body::FromBody;
 use crate::request::page::Page;
 use crate::websocket::{self, Line, Speaker};
-use crate::{ApiError, Code, address_of};
 use messages::Asked;
 pub use messages::Start;
 

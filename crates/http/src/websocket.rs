@@ -13,14 +13,13 @@ use actix_http::ws::{
 use actix_web::dev::Payload;
 use actix_web::http::header::{SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL};
 use actix_web::web::{Bytes, BytesMut};
-use actix_web::{HttpRequest, HttpResponse};
 use futures_util::{StreamExt, stream};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
 use tokio_util::codec::{Decoder, Encoder};
 use tokio_util::sync::CancellationToken;
 
-use crate::ApiError;
 use crate::edge::connection::Turn;
+use crate::prelude::*;
 
 /// The longest head of a frame (RFC 6455 §5.2).
 const HEAD_BYTES: usize = 14;

@@ -21,10 +21,7 @@ pub(crate) mod voice;
 pub(crate) mod webhook;
 pub(crate) mod widget;
 
-use serde::Serialize;
 use serde_json::value::RawValue;
-
-use crate::ApiError;
 
 /// The members of a record that a response shows, by name or by expression. The OpenAPI document gets the response's
 /// schema from here too.
@@ -69,6 +66,8 @@ macro_rules! shown {
     };
 }
 use shown;
+
+use crate::prelude::*;
 
 /// The response to DELETE.
 #[derive(Serialize)]

@@ -1,14 +1,12 @@
 //! The post-call webhooks of the provider of an account's legacy agents, signed with the account's `legacy_webhook`
 //! secret.
 
-use actix_web::{HttpRequest, HttpResponse, web};
-use offhook_domain::AccountId;
+use actix_web::web;
 use offhook_services::ReportError;
 
 use super::one_header;
-use crate::endpoint::Endpoint;
+use crate::prelude::*;
 use crate::request::body::bytes_up_to;
-use crate::{ApiError, HttpState};
 
 const SIGNATURE: &str = "elevenlabs-signature";
 

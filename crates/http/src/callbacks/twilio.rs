@@ -2,18 +2,16 @@
 //! them.
 
 use actix_http::ws::CloseCode;
+use actix_web::FromRequest;
 use actix_web::dev::Payload;
 use actix_web::web::Data;
-use actix_web::{FromRequest, HttpRequest, HttpResponse};
 use futures_util::future::{Ready, ready};
 use offhook_services::{CarrierCallback, MediaConnection};
 
 use super::one_header;
-use crate::endpoint::Endpoint;
-use crate::reply::Reply;
+use crate::prelude::*;
 use crate::request::body::{MAX_BODY_BYTES, bytes_up_to};
 use crate::websocket::{self, Line, Speaker};
-use crate::{ApiError, HttpState};
 
 const SIGNATURE: &str = "x-twilio-signature";
 

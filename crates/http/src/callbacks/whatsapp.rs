@@ -4,14 +4,11 @@
 use std::collections::HashMap;
 
 use actix_web::http::header::ContentType;
-use actix_web::{HttpRequest, HttpResponse, web};
-use offhook_domain::AccountId;
+use actix_web::web;
 use offhook_services::WhatsAppError;
 
 use super::one_header;
-use crate::HttpState;
-use crate::endpoint::Endpoint;
-use crate::reply::Reply;
+use crate::prelude::*;
 use crate::request::body::bytes_up_to;
 
 /// The longest challenge in characters; WhatsApp's have ten digits.

@@ -5,11 +5,10 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Instant;
 
+use actix_web::HttpMessage;
 use actix_web::dev::ServiceRequest;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::http::{Method, StatusCode};
-use actix_web::{HttpMessage, HttpRequest, HttpResponse};
-use offhook_domain::{AccountId, KeyId, RequestId, Resource, ResourceId, ResourceKind, Timestamp};
 use offhook_metrics::metrics;
 use offhook_ratelimit::Decision;
 use offhook_services::store::mint;
@@ -19,7 +18,7 @@ use uuid::Uuid;
 
 use super::paths::{is_v1, is_widget, routed_path};
 use super::{cors, log_fault, log_path};
-use crate::{ApiError, HttpState};
+use crate::prelude::*;
 
 /// The status in the account's request log when the client disconnected before the response. Proxies write 499, since
 /// HTTP has no status code for a response that no client receives.

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use actix_web::http::header::HeaderMap;
 use ipnet::IpNet;
-use offhook_domain::{AccountId, Timestamp};
 use offhook_metrics::metrics;
 use offhook_ratelimit::{
     BucketAndWindow, Decision, IPV6_PREFIX_BITS, Key, Limiter, MAX_PER_MINUTE, MINUTE_US,
@@ -16,7 +15,7 @@ use offhook_ratelimit::{
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{ApiError, Code};
+use crate::prelude::*;
 
 /// Limits that the operator sets.
 #[derive(Debug, Clone)]

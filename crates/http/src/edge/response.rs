@@ -2,18 +2,15 @@
 
 use std::convert::Infallible;
 
-use actix_web::HttpResponse;
 use actix_web::body::{BodySize, BoxBody, MessageBody as _, SizedStream};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use futures_util::stream;
-use offhook_domain::RequestId;
 use offhook_metrics::metrics;
-use serde::Serialize;
 
 use super::cors;
 use super::exchange::Exchange;
-use crate::{ApiError, Code};
+use crate::prelude::*;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");

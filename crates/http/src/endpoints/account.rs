@@ -1,8 +1,7 @@
 //! `GET /v1/me`.
 
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{AnyKey, Ask, key_of};
+use crate::prelude::*;
+use crate::request::ask::{AnyKey, key_of};
 use crate::wire::account::MeBody;
 
 pub(crate) fn routes() -> Vec<Endpoint> {

@@ -1,12 +1,9 @@
 //! `/v1/agents/{id}/settings`: what is set of an agent beside its configuration.
 
 use offhook_domain::json::Fault;
-use offhook_domain::{AgentId, E164, FieldError, Json};
 
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{AgentsRead, AgentsWrite, Ask};
-use crate::request::query::{FromQuery, QueryReader};
+use crate::prelude::*;
+use crate::request::ask::{AgentsRead, AgentsWrite};
 use crate::wire::agent_settings::{AgentSettingsBody, Forgotten};
 
 pub(crate) fn routes() -> Vec<Endpoint> {

@@ -1,14 +1,10 @@
 //! `/v1/agents`.
 
-use offhook_domain::{AgentId, AgentStatus, FieldError, Json, ResourceKind, Runtime};
 use offhook_services::store::AgentFilter;
 
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{AgentsRead, AgentsWrite, Ask};
+use crate::prelude::*;
+use crate::request::ask::{AgentsRead, AgentsWrite};
 use crate::request::body::Optional;
-use crate::request::list::Listing;
-use crate::request::query::{FromQuery, QueryReader};
 use crate::wire::agent::{AgentBody, Archived};
 
 pub(crate) fn routes() -> Vec<Endpoint> {

@@ -1,10 +1,7 @@
 //! `/v1/agents/{id}/analysis-schema`: the data to extract from an agent's ended conversations.
 
-use offhook_domain::{AgentId, Json};
-
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{AgentsRead, AgentsWrite, Ask};
+use crate::prelude::*;
+use crate::request::ask::{AgentsRead, AgentsWrite};
 use crate::wire::analysis::AnalysisSchemaBody;
 
 pub(crate) fn routes() -> Vec<Endpoint> {

@@ -1,16 +1,12 @@
 //! `/v1/batch-calls`.
 
-use offhook_domain::{AgentId, BatchId, BatchStatus, FieldError, RecipientStatus, Timestamp};
 use offhook_services::store::{BatchFilter, BatchStep};
 use uuid::Uuid;
 
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{Ask, CampaignsRead, CampaignsWrite};
+use crate::prelude::*;
+use crate::request::ask::{CampaignsRead, CampaignsWrite};
 use crate::request::batch_body::{BatchUpload, Retry};
 use crate::request::body::Nothing;
-use crate::request::list::Listing;
-use crate::request::query::{FromQuery, QueryReader};
 use crate::wire::batch::{BatchView, RecipientView, printed};
 
 pub(crate) fn routes() -> Vec<Endpoint> {

@@ -1,17 +1,12 @@
 //! `/v1/billing`.
 
-use actix_web::HttpResponse;
-use offhook_domain::{FieldError, InvoiceId, Timestamp, TransactionType};
 use offhook_services::store::LedgerFilter;
 use uuid::Uuid;
 
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{Ask, BillingRead};
-use crate::request::list::Listing;
-use crate::request::query::{FromQuery, Period, QueryReader};
+use crate::prelude::*;
+use crate::request::ask::BillingRead;
+use crate::request::query::Period;
 use crate::wire::billing::{CreditsBody, InvoiceBody, PlanBody, TransactionBody, UsageBody};
-use crate::{ApiError, Code};
 
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;

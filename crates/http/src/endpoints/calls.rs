@@ -1,19 +1,12 @@
 //! `/v1/calls`.
 
-use offhook_domain::{
-    AgentId, CallHandle, Channel, ConversationId, ConversationStatus, FieldError,
-};
 use offhook_services::PlaceCall;
 use offhook_services::store::ConversationFilter;
 
-use crate::ApiError;
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{Ask, CallsRead, CallsWrite};
+use crate::prelude::*;
+use crate::request::ask::{CallsRead, CallsWrite};
 use crate::request::body::Nothing;
 use crate::request::idempotency::Repeatable;
-use crate::request::list::Listing;
-use crate::request::query::{FromQuery, QueryReader};
 use crate::wire::conversation::{Detail, HangUpBody, Item};
 
 pub(crate) fn routes() -> Vec<Endpoint> {

@@ -1,23 +1,15 @@
 //! `/v1/campaigns`: calls of engine agents to many recipients.
 
-use actix_web::HttpResponse;
 use actix_web::http::header::CONTENT_DISPOSITION;
 use futures_util::StreamExt as _;
-use offhook_domain::{
-    AgentId, CampaignId, CampaignRecipientStatus, CampaignStatus, FieldError, Json, Outcome,
-    Timestamp,
-};
 use offhook_services::RecipientsUpload;
 use offhook_services::store::{CampaignFilter, CampaignRecipientFilter, CampaignStep};
 use uuid::Uuid;
 
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{Ask, CampaignsRead, CampaignsWrite};
+use crate::prelude::*;
+use crate::request::ask::{CampaignsRead, CampaignsWrite};
 use crate::request::batch_body::RowsOrFile;
 use crate::request::body::Nothing;
-use crate::request::list::Listing;
-use crate::request::query::{FromQuery, QueryReader};
 use crate::streams::{self, Resume};
 use crate::wire::campaign::{AddedBody, CampaignRecipientView, CampaignView, EstimateBody};
 

@@ -1,17 +1,12 @@
 //! `/v1/conversations`.
 
-use offhook_domain::{Channel, ConversationId, FieldError, Timestamp};
 use offhook_services::store::ConversationFilter;
 use uuid::Uuid;
 
 use super::calls::conversation_filter;
-use crate::ApiError;
-use crate::endpoint::Endpoint;
+use crate::prelude::*;
 use crate::recording::{self, Wanted};
-use crate::reply::{self, Reply};
-use crate::request::ask::{Ask, ConversationsRead};
-use crate::request::list::Listing;
-use crate::request::query::{FromQuery, QueryReader};
+use crate::request::ask::ConversationsRead;
 use crate::streams::{self, Resume};
 use crate::wire::conversation::{ConversationBody, Item, TurnBody};
 

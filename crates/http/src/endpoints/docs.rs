@@ -2,12 +2,10 @@
 //! models, `/docs` and a page for each tag for people. None needs a key or is under /v1.
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
-use actix_web::{HttpRequest, HttpResponse};
 
-use crate::endpoint::Endpoint;
+use crate::FixedFile;
+use crate::prelude::*;
 use crate::reference::{self, LazyFile};
-use crate::reply::Reply;
-use crate::{ApiError, FixedFile};
 
 /// A page only loads its own files, runs no inline script, and cannot be framed.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; base-uri 'none'; \

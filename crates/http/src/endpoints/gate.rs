@@ -1,17 +1,12 @@
 //! `/v1/suppressions`, `/v1/dialing-rules` and `/v1/dial-checks`: whom an account calls.
 
-use actix_web::HttpResponse;
 use actix_web::http::header::CONTENT_DISPOSITION;
 use futures_util::StreamExt as _;
-use offhook_domain::{FieldError, Json, SuppressionId, SuppressionSource};
 use offhook_services::store::SuppressionFilter;
 
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{Ask, CallsRead, SuppressionsRead, SuppressionsWrite};
+use crate::prelude::*;
+use crate::request::ask::{CallsRead, SuppressionsRead, SuppressionsWrite};
 use crate::request::batch_body::JsonOrFile;
-use crate::request::list::Listing;
-use crate::request::query::{FromQuery, QueryReader};
 use crate::wire::Deleted;
 use crate::wire::gate::{DialChecksBody, ImportedBody, SuppressionBody};
 

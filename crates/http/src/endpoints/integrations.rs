@@ -1,10 +1,8 @@
 //! `/v1/integrations`.
 
-use crate::endpoint::Endpoint;
-use crate::reply::Reply;
-use crate::request::ask::{Ask, IntegrationsRead};
+use crate::prelude::*;
+use crate::request::ask::IntegrationsRead;
 use crate::request::cursor::{key_text, text_key};
-use crate::request::list::Listing;
 use crate::wire::integration::IntegrationBody;
 
 pub(crate) fn routes() -> Vec<Endpoint> {

@@ -2,16 +2,11 @@
 
 use std::str::FromStr;
 
-use actix_web::HttpResponse;
-use offhook_domain::{DocumentId, DocumentStatus, FieldError, FolderId, Json, ResourceKind};
 use offhook_services::store::DocumentFilter;
 
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{Ask, KnowledgeRead, KnowledgeWrite};
+use crate::prelude::*;
+use crate::request::ask::{KnowledgeRead, KnowledgeWrite};
 use crate::request::body::Optional;
-use crate::request::list::Listing;
-use crate::request::query::{FromQuery, QueryReader};
 use crate::request::upload::Upload;
 use crate::wire::knowledge::{
     DocumentBody, DocumentDeletion, FolderBody, FolderDeletion, Hits, disposition,

@@ -2,14 +2,10 @@
 
 use std::str::FromStr;
 
-use offhook_domain::{FieldError, LogEntryId};
 use offhook_services::store::{LogFilter, StatusFilter};
 
-use crate::endpoint::Endpoint;
-use crate::reply::Reply;
-use crate::request::ask::{Ask, LogsRead};
-use crate::request::list::Listing;
-use crate::request::query::{FromQuery, QueryReader};
+use crate::prelude::*;
+use crate::request::ask::LogsRead;
 use crate::streams::{self, Resume};
 use crate::wire::log::LogBody;
 

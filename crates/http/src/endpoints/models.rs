@@ -1,13 +1,9 @@
 //! `GET /v1/models`: public, so only the address has a rate limit.
 
-use offhook_domain::FieldError;
 use offhook_services::ModelKind;
 
-use crate::endpoint::Endpoint;
-use crate::reply::Reply;
+use crate::prelude::*;
 use crate::request::ask::Open;
-use crate::request::list::Listing;
-use crate::request::query::{FromQuery, QueryReader};
 use crate::wire::model::ModelBody;
 
 pub(crate) fn routes() -> Vec<Endpoint> {

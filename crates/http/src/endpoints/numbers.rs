@@ -1,13 +1,8 @@
 //! `/v1/phone-numbers`.
 
-use offhook_domain::{AgentId, FieldError, Json, PhoneNumberId, ResourceKind};
-
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{Ask, PhoneNumbersRead, PhoneNumbersWrite};
+use crate::prelude::*;
+use crate::request::ask::{PhoneNumbersRead, PhoneNumbersWrite};
 use crate::request::body::{Nothing, Optional};
-use crate::request::list::Listing;
-use crate::request::query::{FromQuery, QueryReader};
 use crate::wire::Deleted;
 use crate::wire::number::{ImportedBody, NumberBody};
 

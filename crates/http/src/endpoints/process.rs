@@ -1,11 +1,8 @@
 //! The probes of the process, outside the API: `/healthz`, `/readyz`.
 
-use actix_web::{HttpResponse, web};
-use serde::Serialize;
+use actix_web::web;
 
-use crate::HttpState;
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
+use crate::prelude::*;
 
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;

@@ -1,14 +1,10 @@
 //! `/v1/scenarios` and `/v1/agents/{id}/test-runs`: conversations that agents are tested with.
 
 use actix_web::dev::{Path, Url};
-use offhook_domain::{AgentId, ConversationId, FieldError, Json, ScenarioId, TestRunId};
 
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{AgentsRead, AgentsWrite, Ask, ConversationsRead, FromPath};
+use crate::prelude::*;
+use crate::request::ask::{AgentsRead, AgentsWrite, ConversationsRead, FromPath};
 use crate::request::body::Nothing;
-use crate::request::list::Listing;
-use crate::request::query::{FromQuery, QueryReader};
 use crate::streams::{self, Resume};
 use crate::wire::Deleted;
 use crate::wire::scenario::{DraftedScenario, ScenarioBody, TestRunDetail, TestRunView};

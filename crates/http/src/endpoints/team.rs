@@ -1,11 +1,7 @@
 //! `/v1/team`.
 
-use offhook_domain::MemberId;
-
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{Ask, TeamRead};
-use crate::request::list::Listing;
+use crate::prelude::*;
+use crate::request::ask::TeamRead;
 use crate::wire::team::{MemberBody, SeatsBody, TeamBody};
 
 pub(crate) fn routes() -> Vec<Endpoint> {

@@ -1,12 +1,8 @@
 //! `/v1/agents/tools`.
 
-use offhook_domain::{Json, ResourceKind, ToolId};
-
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{AgentsRead, AgentsWrite, Ask};
+use crate::prelude::*;
+use crate::request::ask::{AgentsRead, AgentsWrite};
 use crate::request::body::Optional;
-use crate::request::list::Listing;
 use crate::wire::Deleted;
 use crate::wire::tool::ToolBody;
 

@@ -1,13 +1,10 @@
 //! `/v1/agents/{id}/versions`.
 
 use actix_web::dev::{Path, Url};
-use offhook_domain::AgentId;
 use uuid::Uuid;
 
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{AgentsRead, Ask, FromPath};
-use crate::request::list::Listing;
+use crate::prelude::*;
+use crate::request::ask::{AgentsRead, FromPath};
 use crate::wire::agent::{VersionBody, VersionWithConfig};
 
 pub(crate) fn routes() -> Vec<Endpoint> {

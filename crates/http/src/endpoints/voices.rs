@@ -2,15 +2,11 @@
 
 use std::str::FromStr;
 
-use offhook_domain::{FieldError, VoiceGender, VoiceProvider};
 use offhook_services::{VoiceFilter, VoicePlace};
 
-use crate::endpoint::Endpoint;
-use crate::reply::Reply;
-use crate::request::ask::{AgentsRead, Ask};
+use crate::prelude::*;
+use crate::request::ask::AgentsRead;
 use crate::request::cursor::CursorKey;
-use crate::request::list::Listing;
-use crate::request::query::{FromQuery, QueryReader};
 use crate::wire::voice::VoiceBody;
 
 /// The longest search text in characters.

@@ -1,14 +1,10 @@
 //! `/v1/webhooks`.
 
-use offhook_domain::{DeliveryId, EndpointId, EventType, FieldError, Json, ResourceKind};
 use offhook_services::store::{DeliveryFilter, DeliveryState};
 
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{Ask, WebhooksRead, WebhooksWrite};
+use crate::prelude::*;
+use crate::request::ask::{WebhooksRead, WebhooksWrite};
 use crate::request::body::{Nothing, Optional};
-use crate::request::list::Listing;
-use crate::request::query::{FromQuery, QueryReader};
 use crate::streams::{self, Resume};
 use crate::wire::Deleted;
 use crate::wire::webhook::{

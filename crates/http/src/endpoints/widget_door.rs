@@ -1,12 +1,8 @@
 //! `/widget/v1/agents/{id}`: what an agent's widget may do on a page, and `…/voice`, the page's voice conversation.
 //! Not part of the API.
 
-use actix_web::HttpRequest;
-use offhook_domain::AgentId;
-
 use super::widget_sessions::preflight;
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
+use crate::prelude::*;
 use crate::request::ask::FromPath;
 use crate::request::page::Page;
 use crate::voice_socket::{self, Incoming};

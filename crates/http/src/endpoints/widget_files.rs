@@ -4,11 +4,10 @@
 use std::sync::LazyLock;
 
 use actix_web::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, HeaderName};
-use actix_web::{HttpRequest, HttpResponse};
 
 use crate::FixedFile;
 use crate::edge::paths::WIDGET_FILES;
-use crate::endpoint::Endpoint;
+use crate::prelude::*;
 
 /// A page that isolates itself (COEP) only loads files from other origins that send this header.
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");

@@ -1,12 +1,10 @@
 //! `/widget/v1/sessions`: text conversations of web pages with agents. Not part of the API.
 
-use offhook_domain::Json;
 use offhook_services::Answering;
 
 use crate::chat_stream;
 use crate::edge::cors;
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
+use crate::prelude::*;
 use crate::request::body::Nothing;
 use crate::request::page::{Page, Visitor};
 use crate::wire::widget::{AnswerBody, SessionBegun, SessionBody, SessionEnded, status};

@@ -1,10 +1,7 @@
 //! `/v1/agents/{id}/widget`: which web pages may talk to an agent.
 
-use offhook_domain::{AgentId, Json};
-
-use crate::endpoint::Endpoint;
-use crate::reply::{self, Reply};
-use crate::request::ask::{AgentsRead, AgentsWrite, Ask};
+use crate::prelude::*;
+use crate::request::ask::{AgentsRead, AgentsWrite};
 use crate::wire::widget::WidgetBody;
 
 pub(crate) fn routes() -> Vec<Endpoint> {

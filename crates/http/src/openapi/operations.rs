@@ -1,9 +1,6 @@
 //! An operation's parameters, body, response and errors.
 
-use offhook_domain::Scope;
-use serde_json::{Value, json};
-
-use crate::Code;
+use crate::prelude::*;
 
 pub(super) struct Operation {
     pub(super) method: &'static str,

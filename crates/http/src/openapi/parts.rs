@@ -21,9 +21,14 @@ mod voices;
 mod webhooks;
 mod widgets;
 
-use serde_json::Value;
+use offhook_services::bodies;
 
-use super::operations::Operation;
+use super::body;
+use super::operations::{
+    Access, Answer, Operation, header, last_event_id, operations, paging, period, query,
+};
+use super::schemas::*;
+use crate::prelude::*;
 
 /// Every operation, in the order of the document.
 pub(super) fn operations() -> Vec<Operation> {

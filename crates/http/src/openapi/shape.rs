@@ -1,22 +1,11 @@
 //! Schemas of response members, by Rust type.
 
-use offhook_domain::{
-    AccountId, AgentId, AttemptId, BatchId, BatchStatus, CallHandle, CampaignId, CampaignPause,
-    CampaignRecipientId, CampaignRecipientStatus, CampaignStatus, ConversationId, DeliveryId,
-    DeliveryState, DialRule, DocumentId, DocumentSource, DocumentStatus, E164, EmailAddress,
-    EndpointId, EndpointStatus, EventId, EventType, EventTypes, FailureReason, FolderId,
-    IntegrationCategory, IntegrationStatus, InvoiceId, InvoiceStatus, Json, KeyId, LedgerId,
-    LogEntryId, MemberId, MemberRole, NumberProvider, Outcome, PausedReason, PhoneNumberId, Plan,
-    Price, RecipientId, RecipientStatus, RequestId, ScenarioId, Scope, Scopes, SuppressionId,
-    SuppressionSource, TestRunId, TestStatus, Timestamp, TransactionType, VoiceGender,
-    VoiceProvider, VoiceSource,
-};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::schemas::{
     any_object, array, boolean, e164, instant, integer, nullable, number, string, uuid, words,
 };
+use crate::prelude::*;
 
 /// A type that has a schema.
 pub(crate) trait Shape {

@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
-
 use super::operation::Operation;
+use crate::prelude::*;
 
 /// The operation's path with its example's ids.
 fn path_of(operation: &Operation<'_>) -> String {

@@ -3,12 +3,11 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
-
 use super::markup::draw;
 use super::operation::{Operation, groups, heading};
 use super::plain::plain;
 use super::{events, examples, fields, overview};
+use crate::prelude::*;
 
 /// The list.
 pub(super) fn list(document: &Value) -> String {

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
-
 use super::fields::{self, Field};
 use super::markup::Section;
 use super::operation::{Operation, address, groups, heading};
 use super::overview;
 use super::plain::plain;
+use crate::prelude::*;
 
 const PUNCTUATION: &[char] = &['.', ',', ':', ';', '(', ')', '`', '"'];
 

@@ -6,13 +6,8 @@ use std::rc::Rc;
 
 use actix_web::dev::{Path, Payload, Url};
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::{FromRequest, web};
 use futures_util::future::LocalBoxFuture;
-use offhook_domain::{
-    AccountId, AgentId, BatchId, CallHandle, CampaignId, ConversationId, DeliveryId, DocumentId,
-    EndpointId, FolderId, InvoiceId, PhoneNumberId, ResourceKind, ScenarioId, Scope, SuppressionId,
-    TestRunId, ToolId,
-};
 use offhook_ratelimit::{Decision, Timed};
 use offhook_services::store::ApiKey;
 use offhook_services::{Caller, Services};
@@ -22,7 +17,7 @@ use super::body::FromBody;
 use super::query::{FromQuery, QueryReader};
 use crate::edge::exchange::Exchange;
 use crate::edge::limits;
-use crate::{ApiError, Code, HttpState};
+use crate::prelude::*;
 
 /// What an API key must be allowed to do.
 pub(crate) trait Permission {

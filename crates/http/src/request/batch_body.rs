@@ -1,6 +1,5 @@
 //! The bodies of batch calls: JSON, or a form with a CSV file, at most 20 MiB, with an optional Idempotency-Key.
 
-use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
 use actix_web::web::Bytes;
@@ -10,7 +9,7 @@ use offhook_services::BatchBody;
 
 use super::body::{FromBody, Optional, bytes_up_to, has_type, invalid_json, parse};
 use super::idempotency;
-use crate::ApiError;
+use crate::prelude::*;
 
 const MAX_BYTES: usize = 20 * 1024 * 1024;
 

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use offhook_domain::AccountId;
 use offhook_ratelimit::{IPV6_PREFIX_BITS, Key};
 use parking_lot::Mutex;
 
-use crate::{ApiError, Code};
+use crate::prelude::*;
 
 const MIB: usize = 1024 * 1024;
 

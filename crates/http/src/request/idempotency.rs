@@ -1,12 +1,10 @@
 //! The `Idempotency-Key` header.
 
-use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
-use offhook_domain::Json;
 
 use super::body::FromBody;
-use crate::{ApiError, Code};
+use crate::prelude::*;
 
 const MAX_BYTES: usize = 255;
 

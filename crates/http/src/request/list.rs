@@ -1,15 +1,12 @@
 //! Lists: `limit`, `cursor` and filters in, the list envelope out.
 
-use actix_web::HttpResponse;
 use offhook_domain::json::{Fault, FieldError};
 use offhook_services::{Page, PageRequest};
-use serde::Serialize;
 use uuid::Uuid;
 
 use super::cursor::{CursorKey, KeyedCursor, SortKey};
 use super::query::{FromQuery, QueryReader};
-use crate::ApiError;
-use crate::reply;
+use crate::prelude::*;
 
 const MAX_LIMIT: u32 = 100;
 const DEFAULT_LIMIT: u32 = 20;

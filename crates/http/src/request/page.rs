@@ -4,15 +4,14 @@ use std::rc::Rc;
 
 use actix_web::dev::Payload;
 use actix_web::http::header::{ACCEPT, HeaderMap, ORIGIN};
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::{FromRequest, web};
 use futures_util::future::LocalBoxFuture;
-use offhook_domain::ConversationId;
 use offhook_services::store::ChatView;
 
 use super::ask::{FromPath, bearer_token, read_query, state};
 use super::body::FromBody;
 use crate::edge::exchange::Exchange;
-use crate::{ApiError, HttpState};
+use crate::prelude::*;
 
 /// The longest origin in bytes; no widget names a longer one.
 const ORIGIN_BYTES: usize = 300;

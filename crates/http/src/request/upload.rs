@@ -1,17 +1,15 @@
 //! Reads uploads: JSON, or one file as multipart/form-data.
 
-use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
 use actix_web::web::Bytes;
 use futures_util::stream;
 use multer::Multipart;
-use offhook_domain::MAX_DOCUMENT_BYTES;
 use offhook_domain::json::{Fault, FieldError, member_path};
 use offhook_services::{DocumentFile, NewContent};
 
 use super::body::{FromBody, bytes_up_to, has_type, parse};
-use crate::{ApiError, Code};
+use crate::prelude::*;
 
 /// Bytes that a form may have besides the file: other fields and boundaries.
 const AROUND: usize = 64 * 1024;

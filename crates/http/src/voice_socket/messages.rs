@@ -1,11 +1,10 @@
 //! The text messages of a page's WebSocket.
 
 use offhook_domain::json::Fields;
-use offhook_domain::{CallOutcome, ConversationId, Json};
 use offhook_services::{Passage, TALK_RATE, TurnLatency};
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 
-use crate::ApiError;
+use crate::prelude::*;
 
 /// A message from the page.
 #[derive(Debug, PartialEq)]

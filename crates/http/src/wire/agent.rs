@@ -1,11 +1,10 @@
 //! The Agent object.
 
-use offhook_domain::{AgentId, AgentStatus, Json, Runtime, Timestamp};
 use offhook_services::store::{Agent, PhoneNumber};
 use offhook_services::{AgentVersionView, AgentView};
-use serde::Serialize;
 
 use super::shown;
+use crate::prelude::*;
 
 /// An agent. The outer `Option`s are fields that depend on the runtime, or that lists omit.
 #[derive(Serialize)]

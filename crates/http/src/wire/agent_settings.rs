@@ -1,10 +1,9 @@
 //! What is set of an agent beside its configuration.
 
-use serde::Serialize;
-
 use offhook_services::{AgentSettingsView, ContextUrl};
 
 use super::shown;
+use crate::prelude::*;
 
 /// The response to forgetting a caller.
 #[derive(Serialize)]

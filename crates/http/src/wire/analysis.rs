@@ -1,13 +1,11 @@
 //! Analyses of conversations, and the agents' schemas for them.
 
-use offhook_domain::{AnalysisStatus, Timestamp};
 use offhook_services::AnalysisSchemaView;
 use offhook_services::store::Analysis;
-use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{raw, shown};
-use crate::ApiError;
+use crate::prelude::*;
 
 shown! {
     /// The data to extract from an agent's conversations.

@@ -1,10 +1,9 @@
 //! Batch calls.
 
-use offhook_domain::CallHandle;
 use offhook_services::store::{Batch, Recipient};
 
 use super::{raw, shown};
-use crate::ApiError;
+use crate::prelude::*;
 
 shown! {
     BatchView(batch: Batch) {

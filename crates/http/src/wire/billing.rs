@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use offhook_domain::{InvoiceId, Plan, Timestamp};
 use offhook_services::Caller;
 use offhook_services::store::{Invoice, LedgerEntry, UsageDay, Wallet};
+use serde::Serializer;
 use serde::ser::Error as _;
-use serde::{Serialize, Serializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::shown;
-use crate::openapi::shape::Shape;
+use crate::prelude::*;
 
 /// The account's subscription.
 #[derive(Serialize)]

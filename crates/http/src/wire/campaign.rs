@@ -1,12 +1,10 @@
 //! Campaigns.
 
-use offhook_domain::{CallHandle, Consent};
 use offhook_services::store::{Campaign, CampaignRecipient};
 use offhook_services::{AddedRecipients, CampaignEstimate};
-use serde::Serialize;
 
 use super::{raw, shown};
-use crate::ApiError;
+use crate::prelude::*;
 
 shown! {
     CampaignView(campaign: Campaign) {

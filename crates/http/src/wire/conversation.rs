@@ -1,16 +1,11 @@
 //! Conversations and calls.
 
-use offhook_domain::{
-    CallHandle, Channel, ConversationId, Credits, DialRule, E164, FailureReason, Outcome, Runtime,
-    TerminationReason, Timestamp,
-};
 use offhook_services::store::{Analysis, Conversation, ConversationView, Moment};
-use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::analysis::AnalysisBody;
 use super::{raw, shown};
-use crate::ApiError;
+use crate::prelude::*;
 
 /// The call item; with `messages_count` it is the conversation item.
 #[derive(Serialize)]

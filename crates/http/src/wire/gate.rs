@@ -1,11 +1,10 @@
 //! Suppressed numbers, and who would be called.
 
-use offhook_domain::{DialRule, E164, Timestamp};
 use offhook_services::DialCheck;
 use offhook_services::store::Suppression;
-use serde::Serialize;
 
 use super::shown;
+use crate::prelude::*;
 
 shown! {
     /// A number that the account does not call.

@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
-use offhook_domain::{DocumentId, FolderId};
 use offhook_services::store::{Document, Folder, PinningAgent};
 use offhook_services::{Deleted, SearchHit};
-use serde::Serialize;
 
 use super::shown;
+use crate::prelude::*;
 
 shown! {
     DocumentBody(document: Document) {

@@ -1,15 +1,11 @@
 //! Webhook endpoints, deliveries and the event catalog.
 
-use offhook_domain::{EventType, EventTypes};
 use offhook_services::Registered;
 use offhook_services::store::{Attempt, Delivery, DeliveryStory, EndpointView};
-use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{raw, shown};
-use crate::ApiError;
-use crate::openapi::shape::Shape;
+use crate::prelude::*;
 
 shown! {
     EndpointMembers(view: EndpointView) {

@@ -1,11 +1,10 @@
 //! Widgets and their sessions.
 
-use offhook_domain::ConversationId;
 use offhook_services::store::{Moment, WidgetSettings};
 use offhook_services::{ChatReply, ChatTranscript, OpenedChat, WidgetDoor};
-use serde::Serialize;
 
 use super::shown;
+use crate::prelude::*;
 
 shown! {
     /// The account's settings of a widget.

@@ -1,11 +1,8 @@
 //! The caller's account, and the public model catalog.
 
 use offhook_services::ModelKind;
-use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation, operations, query};
-use super::super::schemas::{integer, object, with, words};
-use crate::openapi::shape::Shape;
+use super::*;
 use crate::wire::account::{AccountBody, KeyBody};
 use crate::wire::model::ModelBody;
 

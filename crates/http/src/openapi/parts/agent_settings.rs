@@ -1,13 +1,6 @@
 //! What is set of an agent beside its configuration.
 
-use offhook_domain::Scope;
-use offhook_services::bodies;
-use serde_json::Value;
-
-use super::super::body;
-use super::super::operations::{Access, Answer, Operation, operations, query};
-use super::super::schemas::{e164, integer, object};
-use crate::Code;
+use super::*;
 use crate::openapi::shape::Shape as _;
 use crate::wire::agent_settings::AgentSettingsBody;
 

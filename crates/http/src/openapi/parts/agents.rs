@@ -1,17 +1,8 @@
 //! Agents.
 
 use offhook_domain::body::Body as _;
-use offhook_domain::{AgentConfig, AgentStatus, Runtime, Scope};
-use offhook_services::bodies;
-use serde_json::{Value, json};
 
-use super::super::body;
-use super::super::operations::{Access, Answer, Operation, operations, query};
-use super::super::schemas::{
-    Members, any_object, array, boolean, instant, integer, map, nullable, object, properties,
-    reference, string, uuid, variable, words,
-};
-use crate::Code;
+use super::*;
 use crate::openapi::shape::Shape as _;
 use crate::wire::agent::AgentNumber;
 

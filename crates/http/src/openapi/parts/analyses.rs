@@ -1,15 +1,7 @@
 //! The data extracted from ended conversations.
 
-use offhook_domain::{AnalysisStatus, Scope};
-use serde_json::Value;
-
-use super::super::body;
-use super::super::operations::{Access, Answer, Operation, operations};
-use super::super::schemas::{any_object, instant, nullable, object, string, words};
-use crate::Code;
-use crate::openapi::shape::Shape;
+use super::*;
 use crate::wire::analysis::AnalysisSchemaBody;
-use offhook_services::bodies;
 
 pub(super) fn operations() -> Vec<Operation> {
     let path = "/v1/agents/{id}/analysis-schema";

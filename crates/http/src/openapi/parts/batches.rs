@@ -1,14 +1,6 @@
 //! Batch calls.
 
-use offhook_domain::{BatchStatus, RecipientStatus, Scope};
-use serde_json::{Value, json};
-
-use super::super::operations::{Access, Answer, Operation, header, operations, query};
-use super::super::schemas::{
-    array, e164, map, metadata, nullable, request, string, text, uuid, variable, with, words,
-};
-use crate::Code;
-use crate::openapi::shape::Shape;
+use super::*;
 use crate::wire::batch::{BatchView, RecipientView};
 
 fn key() -> Value {

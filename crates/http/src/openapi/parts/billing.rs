@@ -1,11 +1,6 @@
 //! Plan, credits, transactions, invoices and usage.
 
-use offhook_domain::{Plan, Scope, TransactionType};
-use serde_json::{Value, json};
-
-use super::super::operations::{Access, Answer, Operation, operations, period, query};
-use super::super::schemas::{boolean, instant, integer, nullable, object, with, words};
-use crate::openapi::shape::Shape;
+use super::*;
 use crate::wire::billing::{CreditsBody, InvoiceBody, TransactionBody, UsageBody};
 
 pub(super) fn operations() -> Vec<Operation> {

@@ -1,11 +1,7 @@
 //! Calls.
 
-use offhook_domain::{Channel, Scope};
-use serde_json::json;
-
-use super::super::operations::{Access, Answer, Operation, header, operations};
 use super::conversations::conversation_filters;
-use crate::Code;
+use super::*;
 
 pub(super) fn operations() -> Vec<Operation> {
     use Answer::{List, One};

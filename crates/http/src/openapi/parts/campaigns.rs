@@ -1,20 +1,9 @@
 //! Campaigns of engine agents.
 
-use offhook_domain::{
-    CampaignRecipientStatus, CampaignSettings, CampaignStatus, Outcome, Retry, Scope,
-};
 use offhook_services::{CAMPAIGN_ROWS_AT_MOST, bodies};
-use serde_json::{Value, json};
 
-use super::super::body;
-use super::super::operations::{Access, Answer, Operation, operations, query};
-use super::super::schemas::{
-    array, boolean, integer, map, metadata, nullable, object, request, string, uuid, variable,
-    with, words,
-};
 use super::gate::consent;
-use crate::Code;
-use crate::openapi::shape::Shape;
+use super::*;
 use crate::wire::campaign::{CampaignRecipientView, CampaignView, EstimateBody};
 
 pub(super) fn operations() -> Vec<Operation> {

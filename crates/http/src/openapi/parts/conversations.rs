@@ -1,22 +1,6 @@
 //! Conversations, and the schemas of calls.
 
-use offhook_domain::{
-    Channel, ConversationStatus, DialRule, FailureReason, Outcome, Runtime, Scope,
-    TerminationReason,
-};
-use offhook_services::bodies;
-use serde_json::{Value, json};
-
-use super::super::body;
-use super::super::operations::{
-    Access, Answer, Operation, header, last_event_id, operations, period, query,
-};
-use super::super::schemas::{
-    array, boolean, e164, instant, integer, map, metadata, nullable, object, reference, string,
-    uuid, variable, with, words,
-};
-use crate::Code;
-use crate::openapi::shape::Shape;
+use super::*;
 use crate::wire::conversation::{AgentRef, TurnBody};
 
 pub(super) fn conversation_filters(channels: &[Channel]) -> Vec<Value> {

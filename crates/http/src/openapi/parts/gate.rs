@@ -1,16 +1,6 @@
 //! Whom an account calls: suppressions, dialing rules and dial checks.
 
-use offhook_domain::{Consent, DialRule, DialWindow, DialingRules, Scope, SuppressionSource};
-use offhook_services::bodies;
-use serde_json::{Value, json};
-
-use super::super::body;
-use super::super::operations::{Access, Answer, Operation, operations, query};
-use super::super::schemas::{
-    array, boolean, e164, instant, integer, nullable, object, reference, request, string, words,
-};
-use crate::Code;
-use crate::openapi::shape::Shape;
+use super::*;
 use crate::wire::gate::SuppressionBody;
 
 pub(super) fn operations() -> Vec<Operation> {

@@ -1,10 +1,6 @@
 //! Integrations.
 
-use offhook_domain::Scope;
-use serde_json::Value;
-
-use super::super::operations::{Access, Answer, Operation, operations};
-use crate::openapi::shape::Shape;
+use super::*;
 use crate::wire::integration::IntegrationBody;
 
 pub(super) fn operations() -> Vec<Operation> {

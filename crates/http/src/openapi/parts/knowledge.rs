@@ -1,16 +1,6 @@
 //! Knowledge documents, folders and search.
 
-use offhook_domain::{DocumentStatus, Scope};
-use offhook_services::bodies;
-use serde_json::{Value, json};
-
-use super::super::body;
-use super::super::operations::{Access, Answer, Operation, operations, query};
-use super::super::schemas::{
-    array, boolean, integer, object, reference, request, string, text, uuid, words,
-};
-use crate::Code;
-use crate::openapi::shape::Shape;
+use super::*;
 use crate::wire::knowledge::{AffectedAgent, DocumentBody, FolderBody, HitBody};
 
 const DOCUMENTS: &str = "/v1/knowledge/documents";

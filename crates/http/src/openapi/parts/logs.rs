@@ -1,15 +1,7 @@
 //! The request log.
 
-use offhook_domain::Scope;
-use serde_json::{Value, json};
-
-use super::super::operations::{
-    Access, Answer, Operation, last_event_id, operations, period, query,
-};
-use super::super::schemas::{text, uuid, with, words};
-use crate::Code;
+use super::*;
 use crate::endpoints::logs::{MAX_PATH_CHARS, METHODS};
-use crate::openapi::shape::Shape;
 use crate::wire::log::LogBody;
 
 pub(super) fn operations() -> Vec<Operation> {

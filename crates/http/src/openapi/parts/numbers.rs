@@ -1,14 +1,6 @@
 //! Phone numbers.
 
-use offhook_domain::Scope;
-use offhook_services::bodies;
-use serde_json::Value;
-
-use super::super::body;
-use super::super::operations::{Access, Answer, Operation, operations, query};
-use super::super::schemas::uuid;
-use crate::Code;
-use crate::openapi::shape::Shape;
+use super::*;
 use crate::wire::number::{ImportedBody, NumberBody};
 
 pub(super) fn operations() -> Vec<Operation> {

@@ -1,16 +1,6 @@
 //! Scenarios of agents, and their runs.
 
-use offhook_domain::{CheckKind, CheckResult, EndedBy, Scope, TestStatus, TurnRole};
-use offhook_services::bodies;
-use serde_json::{Value, json};
-
-use super::super::body;
-use super::super::operations::{Access, Answer, Operation, operations, query};
-use super::super::schemas::{
-    any_object, array, boolean, integer, metadata, nullable, object, reference, string, uuid, words,
-};
-use crate::Code;
-use crate::openapi::shape::Shape;
+use super::*;
 use crate::wire::scenario::{Conversations, ScenarioBody, TestRunDetail, TestRunView};
 
 pub(super) fn operations() -> Vec<Operation> {

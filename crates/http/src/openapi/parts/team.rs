@@ -1,11 +1,6 @@
 //! The team.
 
-use offhook_domain::Scope;
-use serde_json::Value;
-
-use super::super::operations::{Access, Answer, Operation, operations, paging};
-use super::super::schemas::{array, boolean, nullable, object, reference, string};
-use crate::openapi::shape::Shape;
+use super::*;
 use crate::wire::team::{MemberBody, SeatsBody};
 
 pub(super) fn operations() -> Vec<Operation> {

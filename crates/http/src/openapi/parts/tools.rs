@@ -1,16 +1,8 @@
 //! Tools, and an agent's versions.
 
-use offhook_domain::Scope;
 use offhook_domain::tool::{HttpMethod, ToolKind};
-use serde_json::{Value, json};
 
-use super::super::operations::{Access, Answer, Operation, operations};
-use super::super::schemas::{
-    any_object, array, boolean, e164, instant, map, nullable, object, reference, request, string,
-    text, uuid, with, words,
-};
-use crate::Code;
-use crate::openapi::shape::Shape;
+use super::*;
 use crate::wire::agent::VersionBody;
 
 pub(super) fn operations() -> Vec<Operation> {

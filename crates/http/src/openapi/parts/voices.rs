@@ -1,11 +1,6 @@
 //! Voices.
 
-use offhook_domain::{Scope, VoiceGender, VoiceProvider};
-use serde_json::{Value, json};
-
-use super::super::operations::{Access, Answer, Operation, operations, query};
-use super::super::schemas::{text, words};
-use crate::openapi::shape::Shape;
+use super::*;
 use crate::wire::voice::VoiceBody;
 
 pub(super) fn operations() -> Vec<Operation> {

@@ -1,23 +1,8 @@
 //! Webhook endpoints and deliveries.
 
-use offhook_domain::{
-    CampaignPause, CampaignStatus, EventType, FailureReason, Scope, TerminationReason,
-    ThresholdKind,
-};
-use offhook_services::bodies;
 use offhook_services::store::DeliveryState;
-use serde_json::{Value, json};
 
-use super::super::body;
-use super::super::operations::{
-    Access, Answer, Operation, last_event_id, operations, period, query,
-};
-use super::super::schemas::{
-    Members, array, boolean, e164, event_name, instant, integer, map, nullable, object, reference,
-    string, uuid, variable, with, words,
-};
-use crate::Code;
-use crate::openapi::shape::Shape;
+use super::*;
 use crate::wire::webhook::{AttemptBody, DeliveryBody, EndpointBody};
 
 fn delivery_filters() -> Vec<Value> {

@@ -1,13 +1,6 @@
 //! Widgets of agents.
 
-use offhook_domain::Scope;
-use serde_json::{Value, json};
-
-use super::super::body;
-use super::super::operations::{Access, Answer, Operation, operations};
-use super::super::schemas::{array, boolean, nullable, object, text};
-use crate::Code;
-use offhook_services::bodies;
+use super::*;
 
 pub(super) fn operations() -> Vec<Operation> {
     let path = "/v1/agents/{id}/widget";
