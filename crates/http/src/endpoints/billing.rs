@@ -40,7 +40,7 @@ impl FromQuery for Days {
 /// `GET /v1/billing/plan`
 async fn plan(ask: Ask<BillingRead>) -> Reply {
     let renews_at = ask.services().billing().renews_at(&ask.caller.terms);
-    reply::ok(&PlanBody::new(&ask.caller, renews_at))
+    reply::ok(&PlanBody(&(ask.caller, renews_at)))
 }
 
 /// `GET /v1/billing/credits`

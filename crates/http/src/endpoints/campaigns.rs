@@ -113,7 +113,7 @@ async fn add(ask: Ask<CampaignsWrite, CampaignId, Skips, RowsOrFile>) -> Reply {
     };
     let campaigns = ask.services().campaigns();
     let added = campaigns.add(ask.account(), ask.id, &upload).await?;
-    reply::created(&AddedBody::from(added))
+    reply::created(&AddedBody(&added))
 }
 
 /// `POST /v1/campaigns/{id}/start`

@@ -8,7 +8,7 @@ use crate::prelude::*;
 use crate::request::ask::{CallsRead, SuppressionsRead, SuppressionsWrite};
 use crate::request::batch_body::JsonOrFile;
 use crate::wire::Deleted;
-use crate::wire::gate::{DialChecksBody, ImportedBody, SuppressionBody};
+use crate::wire::gate::{DialCheckBody, DialChecksBody, ImportedBody, SuppressionBody};
 
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = Endpoint::at;
@@ -103,6 +103,6 @@ async fn set_rules(ask: Ask<SuppressionsWrite, (), (), Json>) -> Reply {
 /// `POST /v1/dial-checks`
 async fn check(ask: Ask<CallsRead, (), (), Json>) -> Reply {
     let checks = ask.services().gate().check(&ask.caller, &ask.body).await?;
-    let data = checks.iter().map(Into::into).collect();
+    let data = checks.iter().map(DialCheckBody).collect();
     reply::ok(&DialChecksBody { data })
 }

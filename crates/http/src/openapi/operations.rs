@@ -258,3 +258,11 @@ macro_rules! operations {
     };
 }
 pub(super) use operations;
+
+/// Schemas of bodies, one per line: the name, and the schema.
+macro_rules! schemas {
+    ($($name:ident => $schema:expr;)*) => {
+        vec![$((stringify!($name), $schema),)*]
+    };
+}
+pub(super) use schemas;

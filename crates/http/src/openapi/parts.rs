@@ -25,64 +25,47 @@ use offhook_services::bodies;
 
 use super::body;
 use super::operations::{
-    Access, Answer, Operation, header, last_event_id, operations, paging, period, query,
+    Access, Answer, Operation, header, last_event_id, operations, paging, period, query, schemas,
 };
 use super::schemas::*;
 use crate::prelude::*;
 
-/// Every operation, in the order of the document.
+type Schemas = Vec<(&'static str, Value)>;
+
+type Part = (fn() -> Vec<Operation>, fn() -> Schemas);
+
+/// The operations and schemas of each resource, in the order of the document. Calls are shown as conversations are.
+const PARTS: [Part; 20] = [
+    (account::operations, account::schemas),
+    (agents::operations, agents::schemas),
+    (agent_settings::operations, agent_settings::schemas),
+    (widgets::operations, widgets::schemas),
+    (analyses::operations, analyses::schemas),
+    (scenarios::operations, scenarios::schemas),
+    (tools::operations, tools::schemas),
+    (billing::operations, billing::schemas),
+    (calls::operations, conversations::schemas),
+    (gate::operations, gate::schemas),
+    (conversations::operations, Vec::new),
+    (numbers::operations, numbers::schemas),
+    (batches::operations, batches::schemas),
+    (campaigns::operations, campaigns::schemas),
+    (logs::operations, logs::schemas),
+    (voices::operations, voices::schemas),
+    (knowledge::operations, knowledge::schemas),
+    (webhooks::operations, webhooks::schemas),
+    (integrations::operations, integrations::schemas),
+    (team::operations, team::schemas),
+];
+
+/// Every operation.
 pub(super) fn operations() -> Vec<Operation> {
-    [
-        account::operations(),
-        agents::operations(),
-        agent_settings::operations(),
-        widgets::operations(),
-        analyses::operations(),
-        scenarios::operations(),
-        tools::operations(),
-        billing::operations(),
-        calls::operations(),
-        gate::operations(),
-        conversations::operations(),
-        numbers::operations(),
-        batches::operations(),
-        campaigns::operations(),
-        logs::operations(),
-        voices::operations(),
-        knowledge::operations(),
-        webhooks::operations(),
-        integrations::operations(),
-        team::operations(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let all = PARTS.iter().flat_map(|(operations, _)| operations());
+    all.collect()
 }
 
 /// Every schema of a body, by its name.
-pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    [
-        account::schemas(),
-        agents::schemas(),
-        agent_settings::schemas(),
-        widgets::schemas(),
-        analyses::schemas(),
-        scenarios::schemas(),
-        tools::schemas(),
-        billing::schemas(),
-        conversations::schemas(),
-        gate::schemas(),
-        numbers::schemas(),
-        batches::schemas(),
-        campaigns::schemas(),
-        logs::schemas(),
-        voices::schemas(),
-        knowledge::schemas(),
-        webhooks::schemas(),
-        integrations::schemas(),
-        team::schemas(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+pub(super) fn schemas() -> Schemas {
+    let all = PARTS.iter().flat_map(|(_, schemas)| schemas());
+    all.collect()
 }

@@ -11,32 +11,17 @@ use serde_json::value::RawValue;
 use super::shown;
 use crate::prelude::*;
 
-/// The account's subscription.
-#[derive(Serialize)]
-pub(crate) struct PlanBody {
-    plan: Plan,
-    usd_per_month: Option<u32>,
-    credits_per_month: Option<u32>,
-    requests_per_minute: u32,
-    retention_days: Option<u32>,
-    seats_max: Option<u32>,
-    engine_module: bool,
-    renews_at: Option<Timestamp>,
-}
-
-impl PlanBody {
-    pub(crate) fn new(caller: &Caller, renews_at: Option<Timestamp>) -> Self {
-        let terms = &caller.terms;
-        Self {
-            plan: caller.account.plan,
-            usd_per_month: terms.usd_per_month,
-            credits_per_month: terms.credits_per_month,
-            requests_per_minute: terms.requests_per_minute,
-            retention_days: terms.retention_days,
-            seats_max: terms.seats_max,
-            engine_module: terms.engine_module,
-            renews_at,
-        }
+shown! {
+    /// The account's subscription, and when it is renewed.
+    PlanBody(one: (Caller, Option<Timestamp>)) {
+        plan = one.0.account.plan,
+        usd_per_month = one.0.terms.usd_per_month,
+        credits_per_month = one.0.terms.credits_per_month,
+        requests_per_minute = one.0.terms.requests_per_minute,
+        retention_days = one.0.terms.retention_days,
+        seats_max = one.0.terms.seats_max,
+        engine_module = one.0.terms.engine_module,
+        renews_at = one.1,
     }
 }
 

@@ -80,22 +80,12 @@ shown! {
     }
 }
 
-/// What came of recipients.
-#[derive(Serialize)]
-pub(crate) struct AddedBody {
-    added: usize,
-    duplicates: usize,
-    bad_rows: usize,
-    bad: Vec<String>,
-}
-
-impl From<AddedRecipients> for AddedBody {
-    fn from(done: AddedRecipients) -> Self {
-        Self {
-            added: done.added,
-            duplicates: done.duplicates,
-            bad_rows: done.bad_rows,
-            bad: done.bad.iter().map(ToString::to_string).collect(),
-        }
+shown! {
+    /// What came of recipients.
+    AddedBody(done: AddedRecipients) {
+        added,
+        duplicates,
+        bad_rows,
+        bad = done.bad.iter().map(ToString::to_string).collect::<Vec<_>>(),
     }
 }

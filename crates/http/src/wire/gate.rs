@@ -19,27 +19,15 @@ shown! {
     }
 }
 
-/// Whether a number would be called.
-#[derive(Serialize)]
-pub(crate) struct DialCheckBody<'a> {
-    to: &'a E164,
-    allowed: bool,
-    rule: Option<DialRule>,
-    reason: Option<String>,
-    allowed_at: Option<Timestamp>,
-    time_zones: &'a [&'static str],
-}
-
-impl<'a> From<&'a DialCheck> for DialCheckBody<'a> {
-    fn from(check: &'a DialCheck) -> Self {
-        Self {
-            to: &check.to,
-            allowed: check.rule.is_none(),
-            rule: check.rule,
-            reason: check.refusal.as_ref().map(ToString::to_string),
-            allowed_at: check.allowed_at,
-            time_zones: &check.time_zones,
-        }
+shown! {
+    /// Whether a number would be called.
+    DialCheckBody(check: DialCheck) {
+        to,
+        allowed = check.rule.is_none(),
+        rule,
+        reason = check.refusal.as_ref().map(ToString::to_string),
+        allowed_at,
+        time_zones,
     }
 }
 

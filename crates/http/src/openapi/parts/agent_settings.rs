@@ -25,12 +25,9 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    vec![
-        ("AgentSettings", AgentSettingsBody::shape()),
-        ("CallerForgotten", object(&[("forgotten", integer())])),
-        (
-            "SetAgentSettings",
-            body::request::<bodies::SetAgentSettings>(),
-        ),
-    ]
+    schemas! {
+        AgentSettings => AgentSettingsBody::shape();
+        CallerForgotten => object(&[("forgotten", integer())]);
+        SetAgentSettings => body::request::<bodies::SetAgentSettings>();
+    }
 }

@@ -64,20 +64,14 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let mut full = agent(true);
     full["properties"]["config"] = nullable(reference("AgentConfig"));
     let config_sent = |_: &str| reference("AgentConfig");
-    vec![
-        ("AgentItem", agent(false)),
-        ("Agent", full),
-        ("AgentConfig", config()),
-        (
-            "CreateAgent",
-            body::request_with::<bodies::CreateAgent>(&config_sent),
-        ),
-        (
-            "UpdateAgent",
-            body::request_with::<bodies::UpdateAgent>(&config_sent),
-        ),
-        ("PublishAgent", body::request::<bodies::PublishAgent>()),
-    ]
+    schemas! {
+        AgentItem => agent(false);
+        Agent => full;
+        AgentConfig => config();
+        CreateAgent => body::request_with::<bodies::CreateAgent>(&config_sent);
+        UpdateAgent => body::request_with::<bodies::UpdateAgent>(&config_sent);
+        PublishAgent => body::request::<bodies::PublishAgent>();
+    }
 }
 
 /// The agent config object. A write may omit any member, so none is required.

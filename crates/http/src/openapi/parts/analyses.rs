@@ -15,13 +15,10 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    vec![
-        ("AnalysisSchema", AnalysisSchemaBody::shape()),
-        (
-            "SetAnalysisSchema",
-            body::request_with::<bodies::SetAnalysisSchema>(&|_| any_object()),
-        ),
-    ]
+    schemas! {
+        AnalysisSchema => AnalysisSchemaBody::shape();
+        SetAnalysisSchema => body::request_with::<bodies::SetAnalysisSchema>(&|_| any_object());
+    }
 }
 
 /// The data extracted from one conversation.

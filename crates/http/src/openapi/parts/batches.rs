@@ -71,25 +71,12 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     rows["minItems"] = json!(1);
     rows["maxItems"] = json!(10_000);
     let file = json!({"type": "string", "format": "binary"});
-    vec![
-        ("BatchCall", BatchView::shape()),
-        (
-            "BatchRecipient",
-            with(RecipientView::shape(), &metadata_shown),
-        ),
-        (
-            "CreateBatchCall",
-            request(
-                &["name", "agent_id", "recipients"],
-                &[&required[..], &optional, &[("recipients", rows)]].concat(),
-            ),
-        ),
-        (
-            "CreateBatchCallForm",
-            request(
-                &["name", "agent_id", "file"],
-                &[&required[..], &form, &[("file", file)]].concat(),
-            ),
-        ),
-    ]
+    schemas! {
+        BatchCall => BatchView::shape();
+        BatchRecipient => with(RecipientView::shape(), &metadata_shown);
+        CreateBatchCall =>
+            request(&["name", "agent_id", "recipients"], &[&required[..], &optional, &[("recipients", rows)]].concat());
+        CreateBatchCallForm =>
+            request(&["name", "agent_id", "file"], &[&required[..], &form, &[("file", file)]].concat());
+    }
 }

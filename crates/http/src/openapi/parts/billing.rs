@@ -1,7 +1,7 @@
 //! Plan, credits, transactions, invoices and usage.
 
 use super::*;
-use crate::wire::billing::{CreditsBody, InvoiceBody, TransactionBody, UsageBody};
+use crate::wire::billing::{CreditsBody, InvoiceBody, PlanBody, TransactionBody, UsageBody};
 
 pub(super) fn operations() -> Vec<Operation> {
     use Answer::{List, One, Pdf};
@@ -28,23 +28,13 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    let plan = [
-        ("plan", words(&Plan::ALL)),
-        ("usd_per_month", nullable(integer())),
-        ("credits_per_month", nullable(integer())),
-        ("requests_per_minute", integer()),
-        ("retention_days", nullable(integer())),
-        ("seats_max", nullable(integer())),
-        ("engine_module", boolean()),
-        ("renews_at", nullable(instant())),
-    ];
     let currency = [("currency", json!({"type": "string", "enum": ["USD"]}))];
     let date = [("date", json!({"type": "string", "format": "date"}))];
-    vec![
-        ("Plan", object(&plan)),
-        ("Credits", CreditsBody::shape()),
-        ("Transaction", TransactionBody::shape()),
-        ("Invoice", with(InvoiceBody::shape(), &currency)),
-        ("UsageDay", with(UsageBody::shape(), &date)),
-    ]
+    schemas! {
+        Plan => PlanBody::shape();
+        Credits => CreditsBody::shape();
+        Transaction => TransactionBody::shape();
+        Invoice => with(InvoiceBody::shape(), &currency);
+        UsageDay => with(UsageBody::shape(), &date);
+    }
 }

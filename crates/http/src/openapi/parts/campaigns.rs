@@ -4,7 +4,7 @@ use offhook_services::{CAMPAIGN_ROWS_AT_MOST, bodies};
 
 use super::gate::consent;
 use super::*;
-use crate::wire::campaign::{CampaignRecipientView, CampaignView, EstimateBody};
+use crate::wire::campaign::{AddedBody, CampaignRecipientView, CampaignView, EstimateBody};
 
 pub(super) fn operations() -> Vec<Operation> {
     use Answer::{Csv, List, One};
@@ -71,41 +71,17 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     });
     let skips = ("skip_bad_rows", boolean());
     let file = ("file", json!({"type": "string", "format": "binary"}));
-    let added = [
-        ("added", integer()),
-        ("duplicates", integer()),
-        ("bad_rows", integer()),
-        ("bad", array(string())),
-    ];
     let shown = [
         ("variables", map(variable())),
         ("consent", nullable(consent())),
     ];
-    vec![
-        (
-            "Campaign",
-            with(
-                CampaignView::shape(),
-                &[("settings", settings), ("outcomes", map(integer()))],
-            ),
-        ),
-        (
-            "CampaignRecipient",
-            with(CampaignRecipientView::shape(), &shown),
-        ),
-        ("CampaignEstimate", EstimateBody::shape()),
-        (
-            "CreateCampaign",
-            body::request_with::<bodies::CampaignRequest>(&own),
-        ),
-        (
-            "AddCampaignRecipients",
-            request(&["recipients"], &[("recipients", rows), skips.clone()]),
-        ),
-        (
-            "AddCampaignRecipientsForm",
-            request(&["file"], &[file, skips]),
-        ),
-        ("AddedRecipients", object(&added)),
-    ]
+    schemas! {
+        Campaign => with(CampaignView::shape(), &[("settings", settings), ("outcomes", map(integer()))]);
+        CampaignRecipient => with(CampaignRecipientView::shape(), &shown);
+        CampaignEstimate => EstimateBody::shape();
+        CreateCampaign => body::request_with::<bodies::CampaignRequest>(&own);
+        AddCampaignRecipients => request(&["recipients"], &[("recipients", rows), skips.clone()]);
+        AddCampaignRecipientsForm => request(&["file"], &[file, skips]);
+        AddedRecipients => AddedBody::shape();
+    }
 }

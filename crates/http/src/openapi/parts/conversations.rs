@@ -107,23 +107,14 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("status", words(&["initiated"])),
         ("created_at", instant()),
     ];
-    vec![
-        ("CallItem", object(&listed)),
-        (
-            "ConversationItem",
-            object(&[listed.clone(), messages.clone()].concat()),
-        ),
-        ("Call", object(&[read.clone(), detail.clone()].concat())),
-        (
-            "Conversation",
-            object(&[read, messages, detail, whole].concat()),
-        ),
-        ("Turn", with(TurnBody::shape(), &turn)),
-        (
-            "PlaceCall",
-            body::request_with::<bodies::CallRequest>(&|_| metadata()),
-        ),
-        ("CallPlaced", object(&placed)),
-        ("HangUp", object(&[("id", string()), ("status", string())])),
-    ]
+    schemas! {
+        CallItem => object(&listed);
+        ConversationItem => object(&[listed.clone(), messages.clone()].concat());
+        Call => object(&[read.clone(), detail.clone()].concat());
+        Conversation => object(&[read, messages, detail, whole].concat());
+        Turn => with(TurnBody::shape(), &turn);
+        PlaceCall => body::request_with::<bodies::CallRequest>(&|_| metadata());
+        CallPlaced => object(&placed);
+        HangUp => object(&[("id", string()), ("status", string())]);
+    }
 }

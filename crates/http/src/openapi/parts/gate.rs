@@ -1,7 +1,7 @@
 //! Whom an account calls: suppressions, dialing rules and dial checks.
 
 use super::*;
-use crate::wire::gate::SuppressionBody;
+use crate::wire::gate::{DialCheckBody, SuppressionBody};
 
 pub(super) fn operations() -> Vec<Operation> {
     use Answer::{List, One};
@@ -53,37 +53,20 @@ fn own(name: &str) -> Value {
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let to = json!({"anyOf": [e164(), array(e164())]});
-    let check = [
-        ("to", e164()),
-        ("allowed", boolean()),
-        ("rule", nullable(words(DialRule::ALL))),
-        ("reason", nullable(string())),
-        ("allowed_at", nullable(instant())),
-        ("time_zones", array(string())),
-    ];
     let mut rules =
         json!({"type": "object", "properties": body::properties(members::<DialingRules>(), &own)});
     rules["properties"]["window"] = nullable(json!({
         "type": "object", "properties": body::properties(members::<DialWindow>(), &own)
     }));
     let file = json!({"type": "string", "format": "binary"});
-    vec![
-        ("Suppression", SuppressionBody::shape()),
-        (
-            "Suppressed",
-            json!({"anyOf": [reference("Suppression"), object(&[("suppressed", integer())])]}),
-        ),
-        (
-            "CreateSuppression",
-            body::request::<bodies::SuppressionRequest>(),
-        ),
-        ("ImportSuppressions", request(&["file"], &[("file", file)])),
-        ("DialingRules", rules),
-        ("SetDialingRules", body::request_with::<DialingRules>(&own)),
-        (
-            "CheckDials",
-            body::request_with::<bodies::DialCheckRequest>(&move |_| to.clone()),
-        ),
-        ("DialChecks", object(&[("data", array(object(&check)))])),
-    ]
+    schemas! {
+        Suppression => SuppressionBody::shape();
+        Suppressed => json!({"anyOf": [reference("Suppression"), object(&[("suppressed", integer())])]});
+        CreateSuppression => body::request::<bodies::SuppressionRequest>();
+        ImportSuppressions => request(&["file"], &[("file", file)]);
+        DialingRules => rules;
+        SetDialingRules => body::request_with::<DialingRules>(&own);
+        CheckDials => body::request_with::<bodies::DialCheckRequest>(&move |_| to.clone());
+        DialChecks => object(&[("data", array(DialCheckBody::shape()))]);
+    }
 }

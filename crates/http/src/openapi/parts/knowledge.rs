@@ -74,21 +74,18 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let moved = ("documents_moved_to_root", integer());
     let folder_deletion = [&deletion[..], &[moved]].concat();
     let knowledge_hits = [("data", array(reference("KnowledgeHit")))];
-    vec![
-        ("Document", DocumentBody::shape()),
-        ("CreateDocument", body::request::<bodies::CreateDocument>()),
-        ("UploadDocument", request(&["file"], &upload)),
-        ("UpdateDocument", body::request::<bodies::UpdateDocument>()),
-        ("DocumentDeletion", object(&document_deletion)),
-        ("Folder", FolderBody::shape()),
-        ("CreateFolder", body::request::<bodies::CreateFolder>()),
-        ("UpdateFolder", body::request::<bodies::UpdateFolder>()),
-        ("FolderDeletion", object(&folder_deletion)),
-        (
-            "SearchKnowledge",
-            body::request::<bodies::SearchKnowledge>(),
-        ),
-        ("KnowledgeHit", HitBody::shape()),
-        ("KnowledgeHits", object(&knowledge_hits)),
-    ]
+    schemas! {
+        Document => DocumentBody::shape();
+        CreateDocument => body::request::<bodies::CreateDocument>();
+        UploadDocument => request(&["file"], &upload);
+        UpdateDocument => body::request::<bodies::UpdateDocument>();
+        DocumentDeletion => object(&document_deletion);
+        Folder => FolderBody::shape();
+        CreateFolder => body::request::<bodies::CreateFolder>();
+        UpdateFolder => body::request::<bodies::UpdateFolder>();
+        FolderDeletion => object(&folder_deletion);
+        SearchKnowledge => body::request::<bodies::SearchKnowledge>();
+        KnowledgeHit => HitBody::shape();
+        KnowledgeHits => object(&knowledge_hits);
+    }
 }

@@ -24,16 +24,10 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    vec![
-        ("PhoneNumber", NumberBody::shape()),
-        (
-            "CreatePhoneNumber",
-            body::request::<bodies::CreatePhoneNumber>(),
-        ),
-        ("PhoneNumbersImported", ImportedBody::shape()),
-        (
-            "UpdatePhoneNumber",
-            body::request::<bodies::UpdatePhoneNumber>(),
-        ),
-    ]
+    schemas! {
+        PhoneNumber => NumberBody::shape();
+        CreatePhoneNumber => body::request::<bodies::CreatePhoneNumber>();
+        PhoneNumbersImported => ImportedBody::shape();
+        UpdatePhoneNumber => body::request::<bodies::UpdatePhoneNumber>();
+    }
 }

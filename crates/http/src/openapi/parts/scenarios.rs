@@ -134,26 +134,17 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let mut drafted = body::request_with::<bodies::Scenario>(&own);
     drafted["properties"]["agent_id"] = uuid();
     let line = json!({"anyOf": [string(), body::request::<bodies::CallerLine>()]});
-    vec![
-        ("CallerLine", line),
-        ("MockedTool", body::request::<bodies::Mock>()),
-        (
-            "ScenarioCheck",
-            body::request_with::<bodies::ScenarioCheck>(&own_of_check),
-        ),
-        (
-            "GivenScenario",
-            body::request_with::<bodies::Scenario>(&own),
-        ),
-        ("Scenario", ScenarioBody::shape()),
-        ("CreateScenario", create),
-        ("UpdateScenario", update),
-        ("DraftedScenario", drafted),
-        (
-            "RunScenarios",
-            body::request_with::<bodies::RunScenarios>(&own),
-        ),
-        ("TestRun", TestRunView::shape()),
-        ("TestRunDetail", TestRunDetail::shape()),
-    ]
+    schemas! {
+        CallerLine => line;
+        MockedTool => body::request::<bodies::Mock>();
+        ScenarioCheck => body::request_with::<bodies::ScenarioCheck>(&own_of_check);
+        GivenScenario => body::request_with::<bodies::Scenario>(&own);
+        Scenario => ScenarioBody::shape();
+        CreateScenario => create;
+        UpdateScenario => update;
+        DraftedScenario => drafted;
+        RunScenarios => body::request_with::<bodies::RunScenarios>(&own);
+        TestRun => TestRunView::shape();
+        TestRunDetail => TestRunDetail::shape();
+    }
 }

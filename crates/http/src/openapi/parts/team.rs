@@ -18,8 +18,8 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("next_cursor", nullable(string())),
         ("seats", SeatsBody::shape()),
     ];
-    vec![
-        ("TeamMember", MemberBody::shape()),
-        ("TeamMembers", object(&members)),
-    ]
+    schemas! {
+        TeamMember => MemberBody::shape();
+        TeamMembers => object(&members);
+    }
 }

@@ -83,29 +83,18 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let config = [("config", reference("AgentConfig"))];
     let tool_deleted = [("id", uuid()), ("deleted", boolean())];
     let agent_archived = [("id", uuid()), ("archived", boolean())];
-    vec![
-        ("Tool", object(&shown)),
-        (
-            "CreateTool",
-            request(
-                &["name", "description", "kind"],
-                &sent(
-                    request(&["method", "url"], &http),
-                    targets.clone(),
-                    request(&["url", "functions"], &mcp),
-                ),
-            ),
-        ),
-        (
-            "UpdateTool",
-            request(&[], &sent(request(&[], &http), targets, request(&[], &mcp))),
-        ),
-        ("ToolDeleted", object(&tool_deleted)),
-        ("AgentVersion", VersionBody::shape()),
-        (
-            "AgentVersionWithConfig",
-            with(VersionBody::shape(), &config),
-        ),
-        ("AgentArchived", object(&agent_archived)),
-    ]
+    let created = sent(
+        request(&["method", "url"], &http),
+        targets.clone(),
+        request(&["url", "functions"], &mcp),
+    );
+    schemas! {
+        Tool => object(&shown);
+        CreateTool => request(&["name", "description", "kind"], &created);
+        UpdateTool => request(&[], &sent(request(&[], &http), targets, request(&[], &mcp)));
+        ToolDeleted => object(&tool_deleted);
+        AgentVersion => VersionBody::shape();
+        AgentVersionWithConfig => with(VersionBody::shape(), &config);
+        AgentArchived => object(&agent_archived);
+    }
 }

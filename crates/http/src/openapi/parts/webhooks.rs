@@ -129,21 +129,21 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("description", string()),
         ("example", reference("Event")),
     ];
-    let mut schemas = vec![
-        ("Webhook", EndpointBody::shape()),
-        ("WebhookWithSecret", with(EndpointBody::shape(), &secret)),
-        ("CreateWebhook", body::request::<bodies::CreateWebhook>()),
-        ("UpdateWebhook", body::request::<bodies::UpdateWebhook>()),
-        ("Deleted", object(&[("id", uuid()), ("deleted", boolean())])),
-        ("RotateSecret", body::request::<bodies::RotateSecret>()),
-        ("TestWebhook", body::request::<bodies::TestWebhook>()),
-        ("Recover", body::request::<bodies::Recover>()),
-        ("Recovered", object(&[("count", integer())])),
-        ("DeliveryItem", DeliveryBody::shape()),
-        ("Delivery", with(DeliveryBody::shape(), &story)),
-        ("Event", json!({ "oneOf": any })),
-        ("EventType", object(&event_type)),
-    ];
+    let mut schemas = schemas! {
+        Webhook => EndpointBody::shape();
+        WebhookWithSecret => with(EndpointBody::shape(), &secret);
+        CreateWebhook => body::request::<bodies::CreateWebhook>();
+        UpdateWebhook => body::request::<bodies::UpdateWebhook>();
+        Deleted => object(&[("id", uuid()), ("deleted", boolean())]);
+        RotateSecret => body::request::<bodies::RotateSecret>();
+        TestWebhook => body::request::<bodies::TestWebhook>();
+        Recover => body::request::<bodies::Recover>();
+        Recovered => object(&[("count", integer())]);
+        DeliveryItem => DeliveryBody::shape();
+        Delivery => with(DeliveryBody::shape(), &story);
+        Event => json!({ "oneOf": any });
+        EventType => object(&event_type);
+    };
     schemas.extend(events);
     schemas
 }

@@ -27,11 +27,8 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             nullable(json!({"type": "integer", "minimum": 0, "maximum": 1_000_000_000})),
         ),
     ];
-    vec![
-        ("Widget", object(&members)),
-        (
-            "SetWidget",
-            body::request_with::<bodies::SetWidget>(&|_| nullable(origins.clone())),
-        ),
-    ]
+    schemas! {
+        Widget => object(&members);
+        SetWidget => body::request_with::<bodies::SetWidget>(&|_| nullable(origins.clone()));
+    }
 }
