@@ -12,6 +12,7 @@ mod page;
 mod pages;
 mod parts;
 mod portal;
+mod prelude;
 mod routes;
 mod signed_out;
 mod spanish;

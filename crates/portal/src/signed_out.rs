@@ -2,15 +2,11 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use maud::{Markup, html};
-use offhook_domain::AccountId;
 
-use crate::PATH;
-use crate::fields::{Fields, local_path};
-use crate::lang::Lang;
-use crate::parts::form::{self, Input};
+use crate::fields::local_path;
 use crate::parts::passkey;
 use crate::parts::version::SHOWN_VERSION;
+use crate::prelude::*;
 use crate::trouble::{Earlier, Typed};
 use crate::visit::{Guest, SIGN_OUT, TOKEN_FIELD, account_named};
 

@@ -4,12 +4,10 @@ mod english;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use offhook_domain::MemberRole;
 use offhook_http::{ApiError, Code};
 
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
 use crate::parts::words::role_name;
+use crate::prelude::*;
 use crate::spanish;
 
 /// A handler's response.

@@ -16,18 +16,15 @@ use actix_web::http::header::HOST;
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use maud::Markup;
-use offhook_domain::{AccountId, Changes, MemberRole, RequestId, Timestamp};
 use offhook_services::store::mint;
 use offhook_services::{Caller, PageRequest, Person, Services, Zone};
 use url::{Host, Url};
 use uuid::Uuid;
 
-use crate::fields::Fields;
-use crate::lang::Lang;
 use crate::parts::words::show_in;
+use crate::prelude::*;
 use crate::theme::Theme;
-use crate::trouble::{Answer, Earlier, Result, Trouble, Typed};
+use crate::trouble::{Earlier, Typed};
 use crate::{Portal, PortalConfig};
 
 use layout::{Frame, Section};

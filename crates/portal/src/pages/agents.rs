@@ -24,20 +24,12 @@ use std::collections::HashMap;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use maud::{Markup, html};
-use offhook_domain::{AgentId, AgentStatus, MemberRole, Runtime, Timestamp};
 use offhook_services::AgentView;
 use offhook_services::store::{Agent, AgentFilter};
 
-use crate::PATH;
-use crate::lang::{Lang, text};
-use crate::page::Page;
-use crate::parts::form::Input;
-use crate::parts::list::{self, Table};
-use crate::parts::words::{self, Tone, agent_status, badge, when, when_if};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::{self, Section};
-use crate::visit::{Viewer, Visit, Visitor};
+use crate::parts::words::{agent_status, when_if};
+use crate::prelude::*;
+use crate::visit::layout;
 
 /// The longest search text.
 const Q_CHARS: usize = 100;

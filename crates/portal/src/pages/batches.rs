@@ -5,19 +5,11 @@ mod new;
 mod results;
 pub(super) mod rows;
 
-use maud::{Markup, html};
-use offhook_domain::{AgentId, BatchId, BatchStatus, MemberRole, PausedReason, Runtime};
 use offhook_services::store::{AgentFilter, Batch, BatchFilter, PhoneNumber};
 
-use crate::PATH;
-use crate::lang::{Lang, text};
-use crate::page::Page;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::list::{self, Table};
-use crate::parts::words::{Tone, badge, batch_status, count, when, when_if};
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::Section;
-use crate::visit::{Viewer, Visit, Visitor};
+use crate::parts::words::{batch_status, count, when_if};
+use crate::prelude::*;
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {

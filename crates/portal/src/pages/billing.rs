@@ -3,26 +3,16 @@
 mod buyer;
 pub(crate) mod month;
 
-use maud::{Markup, html};
-use offhook_domain::{
-    EntryText, InvoiceId, InvoiceStatus, MemberRole, PlanTerms, Timestamp, TransactionType,
-};
 use offhook_services::MonthSoFar;
 use offhook_services::store::{Invoice, LedgerEntry, LedgerFilter, UsageDay, Wallet};
 use uuid::Uuid;
 
-use crate::PATH;
-use crate::lang::{Lang, text};
-use crate::page::Page;
 use crate::parts::chart::{self, Bar};
-use crate::parts::form;
-use crate::parts::list::{self, Table};
 use crate::parts::period;
-use crate::parts::words::{Tone, badge, count, plan_name, when, when_if, yes};
+use crate::parts::words::{count, plan_name, when_if, yes};
+use crate::prelude::*;
 use crate::spanish::written;
-use crate::trouble::{Answer, Trouble};
-use crate::visit::layout::{Section, attachment};
-use crate::visit::{Viewer, Visit, Visitor};
+use crate::visit::layout::attachment;
 
 /// Days of the usage's chart.
 const DAYS: u32 = 30;

@@ -5,19 +5,11 @@ mod detail;
 mod new;
 mod recipients;
 
-use maud::{Markup, html};
-use offhook_domain::{AgentStatus, CampaignId, CampaignPause, CampaignStatus, MemberRole, Runtime};
 use offhook_services::store::{AgentFilter, Campaign, CampaignFilter};
 
-use crate::PATH;
-use crate::lang::{Lang, text};
-use crate::page::Page;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::list::{self, Table};
-use crate::parts::words::{Tone, badge, count, when};
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::Section;
-use crate::visit::{Viewer, Visit, Visitor};
+use crate::parts::words::count;
+use crate::prelude::*;
 
 /// The paths.
 pub(super) fn routes() -> Vec<Page> {

@@ -22,22 +22,11 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use actix_web::HttpResponse;
-use maud::{Markup, html};
-use offhook_domain::{ConversationId, MemberRole};
 use offhook_services::Found;
 use offhook_services::store::{AgentFilter, ConversationView};
 
-use crate::PATH;
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
-use crate::page::Page;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::form;
-use crate::parts::list::{self, Table};
-use crate::parts::words;
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
-use crate::visit::{Viewer, Visit, Visitor};
+use crate::prelude::*;
 
 use filters::Wanted;
 

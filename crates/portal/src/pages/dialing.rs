@@ -6,23 +6,14 @@ pub(super) mod rules;
 pub(crate) mod wording;
 
 use futures_util::StreamExt as _;
-use maud::{Markup, html};
-use offhook_domain::{DialingRules, E164Error, MemberRole, SuppressionId, SuppressionSource};
 use offhook_services::store::{AgentFilter, Suppression, SuppressionFilter};
 
-use crate::PATH;
-use crate::fields::Fields;
-use crate::lang::text;
-use crate::page::Page;
 use crate::pages::conversations::plain;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::form::{self, Input};
-use crate::parts::list::{self, Table};
 use crate::parts::version;
-use crate::parts::words::{when, when_if};
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::{Section, attachment};
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::parts::words::when_if;
+use crate::prelude::*;
+use crate::visit::layout::attachment;
 
 const SECTION: Section = Section::Dialing;
 

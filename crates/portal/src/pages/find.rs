@@ -1,20 +1,14 @@
 //! The search over pages, agents, phone numbers and conversations: what the palette shows, and a page of its own.
 
 use actix_web::http::StatusCode;
-use maud::{Markup, html};
-use offhook_domain::{ConversationId, MemberRole};
 use offhook_services::store::{AgentFilter, ConversationFilter};
 
 use super::conversations::{plain, wording};
-use crate::PATH;
-use crate::lang::Lang;
-use crate::page::Page;
 use crate::parts::icon::Icon;
-use crate::parts::words::when;
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::{self, Frame, Section};
+use crate::prelude::*;
+use crate::visit::first;
+use crate::visit::layout::{self, Frame};
 use crate::visit::navigation::{FIND, search_form, sections};
-use crate::visit::{Viewer, Visit, Visitor, first};
 
 /// The most hits of a kind.
 const MOST: usize = 5;

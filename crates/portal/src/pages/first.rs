@@ -3,19 +3,12 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::Payload;
-use maud::{Markup, html};
-use offhook_domain::Plan;
 use offhook_services::{BeginError, NewService};
 
 use super::passwords;
 use super::sign_in::add_session;
-use crate::PATH;
-use crate::fields::Fields;
-use crate::lang::Lang;
-use crate::page::Page;
-use crate::parts::form::{self, Input, Select};
+use crate::prelude::*;
 use crate::signed_out::insecure;
-use crate::trouble::{Answer, Result};
 use crate::visit::Guest;
 
 /// The preselected plan: the smallest that includes everything a page shows.

@@ -3,20 +3,13 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::Payload;
-use maud::{Markup, html};
 use offhook_services::{InvitationFor, JoinError, LinkError, LinkFor, SignedIn};
 
 use super::passwords;
 use super::sign_in::{HALF_COOKIE, add_cookie_of, add_session, address, single_sign_on_required};
-use crate::PATH;
-use crate::fields::Fields;
-use crate::lang::Lang;
-use crate::page::Page;
-use crate::parts::form::{self, Input};
-use crate::parts::words;
 use crate::parts::words::role_name;
+use crate::prelude::*;
 use crate::signed_out::insecure;
-use crate::trouble::Answer;
 use crate::visit::{Guest, SESSION_COOKIE};
 
 /// The paths. Opening a link does not use it up: mail scanners open links too.

@@ -2,19 +2,10 @@
 
 mod creation;
 
-use maud::{Markup, html};
-use offhook_domain::{KeyId, MemberRole, Scopes, Timestamp};
 use offhook_services::Keys;
 use offhook_services::store::ApiKey;
 
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
-use crate::page::Page;
-use crate::parts::list::{self, Table};
-use crate::parts::{form, words};
-use crate::trouble::{Answer, Trouble};
-use crate::visit::layout::Section;
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::prelude::*;
 
 const SECTION: Section = Section::Keys;
 

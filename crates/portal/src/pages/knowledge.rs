@@ -7,21 +7,13 @@ mod search;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use maud::{Markup, Render as _, html};
-use offhook_domain::{DocumentFault, DocumentId, DocumentSource, DocumentStatus, MemberRole};
+use maud::Render as _;
 use offhook_http::Code;
 use offhook_services::store::{Document, DocumentFilter, Folder};
 
-use crate::PATH;
-use crate::lang::Lang;
-use crate::page::Page;
-use crate::parts::form::{Input, Select};
-use crate::parts::list::{self, Table};
-use crate::parts::words::{Tone, badge, when};
+use crate::prelude::*;
 use crate::spanish::written;
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::{self, Section};
-use crate::visit::{Viewer, Visit, Visitor};
+use crate::visit::layout;
 
 /// The largest file.
 const MOST: usize = 20 * 1024 * 1024;

@@ -2,21 +2,13 @@
 
 mod story;
 
-use maud::{Markup, html};
-use offhook_domain::{LogEntryId, MemberRole, Timestamp};
 use offhook_services::MOST_COUNTED;
 use offhook_services::store::{ApiKey, LogEntry, LogFilter, StatusFilter};
 
-use crate::PATH;
-use crate::page::Page;
 use crate::parts::chart::{self, Bar};
-use crate::parts::form::{self, Input};
-use crate::parts::list::{self, Table};
 use crate::parts::period;
-use crate::parts::words::{Tone, badge, when_exactly};
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::Section;
-use crate::visit::{Viewer, Visit, Visitor};
+use crate::parts::words::when_exactly;
+use crate::prelude::*;
 
 /// The methods of logged requests.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];

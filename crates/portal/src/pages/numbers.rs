@@ -1,23 +1,13 @@
 //! Phone numbers.
 
-use maud::{Markup, html};
-use offhook_domain::{AgentId, Json, MemberRole, NumberProvider, PhoneNumberId};
 use offhook_services::store::{AgentFilter, ConversationFilter, PhoneNumber};
 
 use super::conversations;
 use super::settings::credentials;
-use crate::PATH;
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
-use crate::page::Page;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::form::{self, Input};
-use crate::parts::list::{self, Table};
 use crate::parts::version;
-use crate::parts::words::{Tone, badge, when};
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::Section;
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor, first};
+use crate::prelude::*;
+use crate::visit::first;
 
 /// Calls that a number's page shows.
 const NEWEST: u32 = 5;

@@ -3,21 +3,15 @@
 mod figures;
 mod range;
 
-use maud::{Markup, html};
-use offhook_domain::{AgentId, MemberRole};
 use offhook_services::store::{AgentFilter, ConversationFilter};
 
 use self::figures::Figures;
 use self::range::Range;
 use super::billing::month::alarm;
 use super::conversations;
-use crate::PATH;
-use crate::page::Page;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::{form, words};
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::Section;
-use crate::visit::{Viewer, Visit, Visitor, first};
+use crate::prelude::*;
+use crate::visit::first;
 
 /// Conversations that are shown.
 const NEWEST: u32 = 5;

@@ -4,8 +4,6 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::CACHE_CONTROL;
 use actix_web::web::Payload;
-use maud::{Markup, html};
-use offhook_domain::CredentialId;
 use offhook_services::store::SecondFactors;
 use offhook_services::{GivenFactor, RelyingParty, SignInError, TwoStepError};
 use serde_json::{Value, json};
@@ -15,18 +13,10 @@ use super::sign_in::{
     HALF_COOKIE, MAX_KEPT_BYTES, add_cookie_of, address, enter, forget, single_sign_on_required,
 };
 use super::two_step::{codes_once, password_field, refused, why};
-use crate::PATH;
-use crate::fields::Fields;
-use crate::lang::Lang;
-use crate::page::Page;
-use crate::parts::form::{self, Input, Select};
-use crate::parts::list::{self, Table};
 use crate::parts::passkey::{ANSWER, button, failed};
-use crate::parts::words;
+use crate::prelude::*;
 use crate::signed_out::{CODE, Kept, insecure, page};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
-use crate::visit::{Guest, Post, Viewer, Visit, Visitor, check_origin, read_form_of};
+use crate::visit::{Guest, check_origin, read_form_of};
 
 const SECTION: Section = Section::Profile;
 

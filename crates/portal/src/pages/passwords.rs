@@ -4,8 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::header::RETRY_AFTER;
 use offhook_services::PasswordFault;
 
-use crate::lang::{Lang, text};
-use crate::parts::form::Input;
+use crate::prelude::*;
 
 /// The field of a new password.
 pub(super) const NEW: &str = "new_password";

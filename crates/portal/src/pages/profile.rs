@@ -1,23 +1,14 @@
 //! The member's own page: name, password, language, sessions, accounts.
 
-use maud::{Markup, html};
-use offhook_domain::AccountId;
 use offhook_services::{ChangePasswordError, TeamRefusal};
 
 use super::passwords;
 use super::sign_in::add_session;
 use super::team::refusal;
 use super::{passkeys, two_step};
-use crate::fields::Fields;
-use crate::lang::text;
-use crate::page::Page;
-use crate::parts::form::{self, Input};
-use crate::parts::list;
 use crate::parts::version;
 use crate::parts::words::role_name;
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
-use crate::visit::{Post, Viewer, Visit, Visitor};
+use crate::prelude::*;
 
 const SECTION: Section = Section::Profile;
 

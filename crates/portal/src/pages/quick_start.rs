@@ -3,17 +3,11 @@
 mod samples;
 mod verifying;
 
-use maud::{Markup, html};
-use offhook_domain::AgentStatus;
 use offhook_services::store::{Agent, AgentFilter};
 
-use crate::lang::Lang;
-use crate::page::Page;
-use crate::parts::list::{self, Table};
 use crate::parts::sample::{code, programs};
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::Section;
-use crate::visit::{Viewer, Visit, Visitor, first};
+use crate::prelude::*;
+use crate::visit::first;
 
 const SECTION: Section = Section::Developers;
 

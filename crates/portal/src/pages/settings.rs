@@ -10,16 +10,10 @@ use std::fmt::Display;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use maud::{Markup, html};
-use offhook_domain::{Changes, Json, MemberRole, PlanTerms};
 use offhook_services::store::AccountSettings;
 
-use crate::lang::{Lang, text};
-use crate::page::Page;
-use crate::parts::{list, words};
-use crate::trouble::Answer;
-use crate::visit::layout::{self, Section};
-use crate::visit::{Admin, Post, Viewer, Visit, Visitor};
+use crate::prelude::*;
+use crate::visit::layout;
 
 const SECTION: Section = Section::Settings;
 

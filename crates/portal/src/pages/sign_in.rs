@@ -6,21 +6,17 @@ use actix_web::cookie::{Cookie, SameSite, time::Duration as CookieTime};
 use actix_web::http::StatusCode;
 use actix_web::web::Payload;
 use actix_web::{HttpRequest, HttpResponse};
-use offhook_domain::AccountId;
 use offhook_http::address_of;
 use offhook_services::{SignInError, SignedIn};
 
 use super::passwords;
-use crate::fields::{Fields, local_path};
-use crate::lang::{self, Lang};
-use crate::page::Page;
+use crate::Portal;
+use crate::fields::local_path;
+use crate::lang;
+use crate::prelude::*;
 use crate::signed_out::{Kept, code_page, insecure, onward, page, resume};
 use crate::theme::{self, Theme};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::{
-    Guest, Post, SESSION_COOKIE, SIGN_OUT, Viewer, check_origin, read_form_of, token_of,
-};
-use crate::{PATH, Portal};
+use crate::visit::{Guest, SESSION_COOKIE, SIGN_OUT, check_origin, read_form_of, token_of};
 
 /// The cookie that holds the token of a sign-in that waits for a code.
 pub(super) const HALF_COOKIE: &str = "offhook_sign_in";

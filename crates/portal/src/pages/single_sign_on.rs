@@ -3,19 +3,13 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::Payload;
-use maud::html;
-use offhook_domain::AccountId;
 use offhook_services::SingleSignOnError;
 use url::Url;
 
 use super::sign_in::{add_cookie_of, enter, forget};
-use crate::PATH;
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
-use crate::page::{Page, to_its_end};
-use crate::parts::form::{self, Input};
+use crate::page::to_its_end;
+use crate::prelude::*;
 use crate::signed_out::{Kept, insecure};
-use crate::trouble::Answer;
 use crate::visit::{Guest, portal_url};
 
 /// The cookie that holds the token of a sign-in at an identity provider.

@@ -1,20 +1,12 @@
 //! The people of an account: members, roles, invitations and seats.
 
-use maud::{Markup, html};
-use offhook_domain::{EmailAddress, InvitationId, MemberId, MemberRole};
 use offhook_services::store::{Invitation, Member};
 use offhook_services::{Seats, TeamRefusal};
 
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
-use crate::page::Page;
-use crate::parts::form::{self, Input, Select};
-use crate::parts::list::{self, Table};
 use crate::parts::words::role_name;
-use crate::parts::{secret, version, words};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
-use crate::visit::{Admin, Post, TOKEN_FIELD, Viewer, Visit, Visitor};
+use crate::parts::{secret, version};
+use crate::prelude::*;
+use crate::visit::TOKEN_FIELD;
 
 const SECTION: Section = Section::Team;
 

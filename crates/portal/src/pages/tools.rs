@@ -2,25 +2,15 @@
 
 mod form;
 
-use maud::{Markup, html};
 use offhook_domain::tool::ToolKind;
-use offhook_domain::{Json, MemberRole, ToolId};
 use offhook_services::ToolView;
 
-use crate::PATH;
-use crate::fields::Fields;
-use crate::lang::Lang;
-use crate::page::Page;
 use crate::pages::agents::document::pretty;
 use crate::parts::form::danger;
 use crate::parts::icon::Icon;
 use crate::parts::json;
-use crate::parts::list::{self, Table};
 use crate::parts::version;
-use crate::parts::words::{Tone, badge, when};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::prelude::*;
 
 use form::{body_of, draw, fields_of};
 

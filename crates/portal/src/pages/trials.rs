@@ -3,20 +3,12 @@
 mod call;
 mod chat;
 
-use maud::{Markup, html};
-use offhook_domain::{AgentStatus, Json, Runtime};
 use offhook_services::store::AgentFilter;
 
 use super::agents::document;
 use super::agents::saving::config_of;
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
-use crate::page::Page;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::form::Input;
-use crate::parts::list;
-use crate::trouble::Result;
-use crate::visit::Visitor;
+use crate::prelude::*;
 
 /// What the names of the fields of an agent's variables begin with.
 const VARIABLE: &str = "var.";

@@ -2,7 +2,6 @@
 
 use actix_web::http::StatusCode;
 use actix_web::web::Payload;
-use maud::{Markup, html};
 use offhook_services::store::SecondFactors;
 use offhook_services::{CodeError, NewFactor, TwoStepError, new_factor};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -11,14 +10,9 @@ use qrcode::{Color, EcLevel, QrCode};
 use super::passkeys::{check_own, given, not_accepted, proof};
 use super::passwords;
 use super::sign_in::{HALF_COOKIE, MAX_KEPT_BYTES, address, enter, forget};
-use crate::lang::Lang;
-use crate::page::Page;
-use crate::parts::form::{self, Input};
-use crate::parts::list;
+use crate::prelude::*;
 use crate::signed_out::{CODE, Kept, code_field, code_page, insecure};
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::Section;
-use crate::visit::{Guest, Post, Viewer, Visit, Visitor, check_origin, read_form_of};
+use crate::visit::{Guest, check_origin, read_form_of};
 
 const SECTION: Section = Section::Profile;
 

@@ -9,19 +9,12 @@ mod wording;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use maud::{Markup, html};
-use offhook_domain::{EndpointId, EventType, EventTypes, Json, MemberRole};
 use offhook_services::Registered;
 use offhook_services::store::{Endpoint, EndpointHealth, EndpointView};
 
-use crate::fields::Fields;
-use crate::lang::Lang;
-use crate::page::Page;
-use crate::parts::list::{self, Table};
-use crate::parts::{form, secret, words};
-use crate::trouble::Answer;
-use crate::visit::layout::{self, Section};
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::parts::secret;
+use crate::prelude::*;
+use crate::visit::layout;
 
 pub(super) use wording::delivery_tone;
 

@@ -1,13 +1,11 @@
 //! Choosing an agent, and agents' names in lists.
 
-use maud::{Markup, Render as _, html};
-use offhook_domain::AgentId;
+use maud::Render as _;
 use offhook_services::store::{Agent, AgentFilter};
 
 use super::form::{Input, Select};
-use crate::lang::Lang;
-use crate::trouble::Result;
-use crate::visit::{Visitor, first};
+use crate::prelude::*;
+use crate::visit::first;
 
 /// The most agents that a choice offers; beyond that the id is typed.
 const MOST: u32 = 300;

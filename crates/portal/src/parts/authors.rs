@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use offhook_services::store::Actor;
 
-use crate::lang::{Lang, text};
-use crate::trouble::Result;
-use crate::visit::{Visitor, first};
+use crate::prelude::*;
+use crate::visit::first;
 
 /// Members that are read at once: more than most teams have.
 const TEAM: u32 = 100;

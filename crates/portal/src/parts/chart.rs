@@ -1,9 +1,7 @@
 //! Charts, drawn on the server: bars as SVG, which stretch with their place, and every text as HTML around them, so that
 //! its size does not. A table holds the same figures for screen readers.
 
-use maud::{Markup, html};
-
-use crate::lang::Lang;
+use crate::prelude::*;
 
 /// One bar: its label, its value, and the part in the accent color (`failed` of `calls`).
 pub(crate) struct Bar {

@@ -2,15 +2,13 @@
 
 use std::fmt::Display;
 
-use maud::{Markup, PreEscaped, Render, html};
-use offhook_domain::Timestamp;
+use maud::{PreEscaped, Render};
 use offhook_services::Page;
 use uuid::Uuid;
 
 use super::form::Select;
 use super::icon;
-use crate::lang::{Lang, text};
-use crate::visit::Visitor;
+use crate::prelude::*;
 
 /// A table of things, column by column: a head, and a cell for each thing.
 pub(crate) struct Table<'a, T> {

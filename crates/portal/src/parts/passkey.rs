@@ -1,9 +1,6 @@
 //! The button that asks the browser for a passkey.
 
-use maud::{Markup, html};
-
-use crate::PATH;
-use crate::lang::Lang;
+use crate::prelude::*;
 
 /// The field of the browser's answer.
 pub(crate) const ANSWER: &str = "passkey";

@@ -1,11 +1,7 @@
 //! The period that a list shows: two days in the account's time zone.
 
-use maud::{Markup, html};
-use offhook_domain::Timestamp;
-
 use super::form::Input;
-use crate::lang::text;
-use crate::visit::Visitor;
+use crate::prelude::*;
 
 /// The first and the last instant of the period.
 type Period = (Option<Timestamp>, Option<Timestamp>);

@@ -1,9 +1,7 @@
 //! Code that is read and copied.
 
-use maud::{Markup, html};
-
 use super::json;
-use crate::lang::Lang;
+use crate::prelude::*;
 
 /// Code with a copy button. `name` is its id on the page.
 pub(crate) fn code(t: Lang, name: &str, label: &str, text: &str) -> Markup {

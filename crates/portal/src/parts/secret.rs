@@ -1,11 +1,8 @@
 //! A secret that a page shows once: neither its address nor a cookie holds it.
 
-use maud::{Markup, html};
 use uuid::Uuid;
 
-use crate::lang::Lang;
-use crate::trouble::Result;
-use crate::visit::Visitor;
+use crate::prelude::*;
 
 impl Visitor {
     /// Keeps a secret of the row `id` for the page to which this change leads.

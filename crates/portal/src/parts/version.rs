@@ -3,13 +3,10 @@
 
 use std::future::Future;
 
-use maud::{Markup, html};
 use ring::digest::{SHA256, digest};
 
-use crate::fields::Fields;
-use crate::lang::Lang;
-use crate::trouble::{Result, Trouble};
-use crate::visit::{Post, TOKEN_FIELD};
+use crate::prelude::*;
+use crate::visit::TOKEN_FIELD;
 
 /// The hidden field with the version of the record that the page showed.
 pub(crate) const SHOWN_VERSION: &str = "shown_version";

@@ -3,13 +3,10 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use maud::{Markup, html};
-use offhook_domain::{AgentStatus, BatchStatus, Json, MemberRole, Timestamp};
-
 use offhook_services::Zone;
 use tokio::task_local;
 
-use crate::lang::Lang;
+use crate::prelude::*;
 
 task_local! {
     /// The time zone of the page that this task draws. Nearly every part of every page shows a time.

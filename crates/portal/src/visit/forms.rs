@@ -4,15 +4,12 @@ use actix_web::HttpRequest;
 use actix_web::http::header::{CONTENT_TYPE, ORIGIN};
 use actix_web::web::{BytesMut, Payload};
 use futures_util::StreamExt as _;
-use maud::{Markup, html};
-use offhook_domain::AccountId;
 use offhook_http::{BODY_TIMEOUT, Room, Sender, address_of, announced_length, time_for_body};
 use ring::hmac;
 use tokio::time::timeout;
 
 use super::{Visitor, portal_of};
-use crate::fields::Fields;
-use crate::trouble::{Result, Trouble};
+use crate::prelude::*;
 
 /// The hidden field that proves that a form belongs to this session.
 pub(crate) const TOKEN_FIELD: &str = "_token";

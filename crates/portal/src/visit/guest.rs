@@ -3,13 +3,10 @@
 use actix_web::http::StatusCode;
 use actix_web::web::Payload;
 use actix_web::{HttpRequest, HttpResponse};
-use maud::Markup;
 
 use super::{check_origin, go, read_form};
 use crate::Portal;
-use crate::fields::Fields;
-use crate::lang::Lang;
-use crate::trouble::Result;
+use crate::prelude::*;
 use crate::visit::layout::{self, Frame};
 
 pub(crate) struct Guest {

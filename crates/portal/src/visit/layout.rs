@@ -6,13 +6,12 @@ use actix_web::http::header::{
     RETRY_AFTER, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
-use maud::{DOCTYPE, Markup, html};
+use maud::DOCTYPE;
 
 use crate::assets::{FONT, HTMX, MARK, SCRIPT, STYLE};
-use crate::lang::Lang;
 use crate::parts::icon::Icon;
+use crate::prelude::*;
 use crate::theme::Theme;
-use crate::trouble::Trouble;
 
 use super::navigation::{brand, navigation};
 use super::{Visitor, forget_notice};

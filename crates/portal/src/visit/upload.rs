@@ -7,17 +7,13 @@ use actix_web::HttpRequest;
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{Bytes, BytesMut, Payload};
 use futures_util::{StreamExt as _, future, stream};
-use maud::{Markup, html};
 use multer::{Constraints, Multipart, SizeLimit};
-use offhook_domain::AccountId;
 use offhook_http::{ApiError, BODY_TIMEOUT, Code, Room, announced_length};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
-use crate::trouble::{Result, Trouble};
-use crate::visit::{TOKEN_FIELD, Upload, Visitor, room};
+use crate::prelude::*;
+use crate::visit::{TOKEN_FIELD, Upload, room};
 
 /// The field of a form that holds the file.
 pub(crate) const FILE: &str = "file";

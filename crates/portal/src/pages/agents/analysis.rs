@@ -1,21 +1,14 @@
 //! What is extracted from an agent's conversations after they end.
 
-use maud::{Markup, html};
-use offhook_domain::MemberRole;
-use offhook_domain::json::{FieldError, Json};
 use offhook_services::{AgentView, AnalysisSchemaView};
 
 use super::document::{parse, pretty, unix_lines};
 use super::{engine_agent, refused_tab, tabbed};
-use crate::PATH;
-use crate::fields::Fields;
 use crate::parts::form::{danger, kept, refusal};
 use crate::parts::json;
 use crate::parts::sample;
 use crate::parts::version;
-use crate::parts::words::{Tone, badge, when};
-use crate::trouble::{Answer, Result};
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::prelude::*;
 
 /// An example for agents without a schema.
 const EXAMPLE: &str = r#"{

@@ -1,16 +1,13 @@
 //! What the editor's selects offer: models, voices, tools, documents and folders.
 
-use offhook_domain::{DocumentId, VoiceProvider};
 use offhook_services::store::DocumentFilter;
 use offhook_services::{
     Agents, ListedVoice, Model, ModelKind, OfferedProvider, PageRequest, VoiceFilter,
 };
 
 use super::document::{DOCUMENTS, FOLDERS, TOOLS, language, plain};
-use crate::fields::Fields;
-use crate::lang::Lang;
-use crate::trouble::Result;
-use crate::visit::{Visitor, first};
+use crate::prelude::*;
+use crate::visit::first;
 
 /// The fields of a search, and of the search whose results are shown.
 pub(super) const VOICES_Q: &str = "voices-q";

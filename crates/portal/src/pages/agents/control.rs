@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 
-use maud::{Markup, html};
 use offhook_domain::json::member_path;
 
 use super::choices::ProviderOption;
@@ -10,9 +9,8 @@ use super::document::{
     FALLBACK_VOICES, OTHER, PRONUNCIATION, VARIABLES, cell, rows, rows_and_more,
 };
 use super::languages::LANGUAGES;
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
 use crate::parts::form::sentence;
+use crate::prelude::*;
 use crate::trouble::field_of;
 
 /// Why a field was refused, by the path that the rules name.

@@ -6,12 +6,11 @@ mod tests;
 
 use std::sync::LazyLock;
 
-use offhook_domain::AgentConfig;
 use offhook_domain::body::{Body as _, Member, Shape};
 use offhook_domain::config::{BUILT_IN, variables_in};
-use offhook_domain::json::{Fault, FieldError, Json, Misread, item_path, member_path};
+use offhook_domain::json::{Fault, Misread, item_path, member_path};
 
-use crate::fields::Fields;
+use crate::prelude::*;
 
 /// How a member is written in a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

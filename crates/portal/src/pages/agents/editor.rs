@@ -2,8 +2,6 @@
 
 use std::cell::RefCell;
 
-use maud::{Markup, html};
-use offhook_domain::json::FieldError;
 use offhook_services::AgentView;
 
 use super::choices::Choices;
@@ -16,13 +14,11 @@ use super::json_lines::line_of;
 use super::saving::{Refused, base_of, config_at, head_of_form, looks_again, save};
 use super::show::name_fields;
 use super::{engine_agent, refused_tab, studio, tabbed};
-use crate::fields::Fields;
-use crate::lang::text;
 use crate::parts::form::{kept, sentence};
 use crate::parts::sample;
 use crate::parts::version::{self, SHOWN_VERSION};
-use crate::trouble::{Answer, Result, field_of};
-use crate::visit::{Developer, Post, Visit, Visitor};
+use crate::prelude::*;
+use crate::trouble::field_of;
 
 /// `GET /portal/agents/{id}/edit`
 pub(super) async fn edit(visit: Visit<Developer>) -> Answer {

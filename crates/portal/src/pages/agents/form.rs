@@ -2,7 +2,6 @@
 
 mod speech;
 
-use maud::{Markup, html};
 use offhook_domain::config::BUILT_IN;
 use offhook_services::ModelKind;
 
@@ -14,8 +13,7 @@ use super::document::{
     DOCUMENTS, FALLBACK, FOLDERS, FOUND, HOURS, MATCH_CASE, MODEL_PICK, PRONUNCIATION, TOOLS,
     VARIABLES, rows,
 };
-use crate::parts::words;
-use crate::visit::Visitor;
+use crate::prelude::*;
 
 /// The ids of the lists of models.
 const LLMS: &str = "models-llm";

@@ -1,13 +1,9 @@
 //! How a widget looks on a customer's page: its attributes, and a drawing of it.
 
-use maud::{Markup, html};
 use offhook_services::AgentView;
 
 use super::document::{at, plain};
-use crate::fields::Fields;
-use crate::lang::Lang;
-use crate::parts::form::{Input, Select};
-use crate::visit::Visitor;
+use crate::prelude::*;
 
 /// The script's own accent color.
 const ACCENT: &str = "#1f5fd0";

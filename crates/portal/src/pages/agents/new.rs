@@ -2,20 +2,14 @@
 
 use std::cell::RefCell;
 
-use maud::{Markup, html};
 use offhook_domain::config::KnowledgeMode;
-use offhook_domain::json::Json;
 use offhook_services::AgentView;
 
 use super::control::{Sheet, says};
 use super::document::language;
 use super::templates::{self, Template, with_business};
-use crate::fields::Fields;
-use crate::lang::Lang;
-use crate::parts::form::{Input, form, refusal};
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::Section;
-use crate::visit::{Developer, Post, Visit, Visitor};
+use crate::parts::form::{form, refusal};
+use crate::prelude::*;
 
 /// The field of the description of the business.
 const BUSINESS: &str = "business";

@@ -5,8 +5,7 @@ use actix_web::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use offhook_domain::config::{Voice, is_bcp47_shape};
 
 use super::document::language;
-use crate::trouble::Answer;
-use crate::visit::{Developer, Post};
+use crate::prelude::*;
 
 /// The path, after `/portal`.
 pub(super) const PATH: &str = "/voices/preview";

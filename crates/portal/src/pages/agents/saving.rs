@@ -1,15 +1,9 @@
 //! Saving a configuration that was edited on a version: later changes are a conflict, shown with a way to resolve it.
 
-use maud::{Markup, html};
-use offhook_domain::json::{FieldError, Json};
-use offhook_domain::{AgentConfig, AgentId, AgentStatus, Changes};
 use offhook_services::AgentView;
 
 use super::document::patch;
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
-use crate::trouble::{Result, Trouble};
-use crate::visit::{Developer, Post, Visitor};
+use crate::prelude::*;
 
 /// The version that the form was filled in on.
 pub(super) const BASE: &str = "expected_version";

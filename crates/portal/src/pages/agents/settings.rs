@@ -1,19 +1,12 @@
 //! What is set of an agent beside its configuration.
 
-use maud::{Markup, html};
-use offhook_domain::json::{FieldError, Json};
-use offhook_domain::{AgentId, E164, MemberRole};
 use offhook_services::{AgentSettings, AgentSettingsView, AgentView, Zone};
 
 use super::document::number;
 use super::{engine_agent, refused_tab, tabbed};
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
-use crate::parts::form::{Input, Select, check, form, kept, refusal};
-use crate::parts::{list, sample, secret, version};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::parts::form::{check, form, kept, refusal};
+use crate::parts::{sample, secret, version};
+use crate::prelude::*;
 
 const TIME_ZONE: &str = "time_zone";
 const MEMORY: &str = "caller_memory";

@@ -1,23 +1,15 @@
 //! One agent: its status and actions.
 
-use maud::{Markup, html};
-use offhook_domain::json::Json;
-use offhook_domain::{AgentStatus, MemberRole, Runtime};
 use offhook_services::AgentView;
 
 use super::choices::vendor;
 use super::document::{at, plain};
 use super::versions::{publish_form, status_button, unpublished};
 use super::{agent_of, refused_tab, runtime_name, status_badge, tabbed};
-use crate::fields::Fields;
-use crate::lang::text;
 use crate::pages::overview::of_agent;
-use crate::parts::form::{Input, button, danger, form, refusal};
-use crate::parts::list;
+use crate::parts::form::{button, danger, form, refusal};
 use crate::parts::version;
-use crate::parts::words::when;
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::prelude::*;
 
 /// The longest name of an agent.
 const NAME_CHARS: usize = 120;

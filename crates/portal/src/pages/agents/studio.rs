@@ -2,8 +2,6 @@
 //! message sends the turns before it and the whole editor, so that one can change the draft and ask again.
 
 use actix_web::web::Payload;
-use maud::{Markup, html};
-use offhook_domain::{AgentId, Metadata};
 use offhook_http::{ApiError, Code, Start, open_trial};
 use offhook_services::{
     Draft, TRIAL_REPLIES, TRIAL_SECONDS, TrialNote, TrialReply, TrialTurn, TurnRole, UseCaseError,
@@ -14,15 +12,12 @@ use super::control::id_of;
 use super::document::document;
 use super::saving::config_at;
 use super::{AgentView, engine_agent};
-use crate::PATH;
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
 use crate::pages::conversations::turns::{passages, tool, who};
 use crate::pages::trials::metadata;
 use crate::parts::words::count;
-use crate::trouble::{Answer, Result, Trouble, field_of, labelled, sentence};
-use crate::visit::layout::Section;
-use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor, check_origin};
+use crate::prelude::*;
+use crate::trouble::{field_of, labelled, sentence};
+use crate::visit::{TOKEN_FIELD, check_origin};
 
 /// The panel's fields; no member of a configuration has such a name.
 const TEXT: &str = "trial.text";

@@ -1,10 +1,9 @@
 //! What a new agent begins with: its texts and settings, in the agent's language and not the reader's.
 
 use offhook_domain::config::{DynamicVariable, Voicemail};
-use offhook_domain::{AgentConfig, Json};
 use offhook_services::AgentTexts;
 
-use crate::lang::Lang;
+use crate::prelude::*;
 
 /// A kind of agent.
 pub(super) struct Template {

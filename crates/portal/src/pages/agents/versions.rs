@@ -1,23 +1,18 @@
 //! Versions of an agent: history, contents, differences.
 
-use maud::{Markup, Render as _, html};
-use offhook_domain::{Json, MemberRole};
+use maud::Render as _;
 use offhook_services::{AgentVersionView, AgentView};
 use uuid::Uuid;
 
 use super::document::{plain, pretty};
 use super::saving::{all_of, publish, save, without_version};
 use super::{agent_of, refused_tab, tabbed};
-use crate::PATH;
-use crate::lang::{Lang, text};
 use crate::parts::authors::Authors;
 use crate::parts::diff::{self, Change};
-use crate::parts::form::{Input, Select, button, form, sentence};
-use crate::parts::list::{self, Table};
+use crate::parts::form::{button, form, sentence};
 use crate::parts::sample;
-use crate::parts::words::{Tone, badge, when, when_if};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::parts::words::when_if;
+use crate::prelude::*;
 
 /// Versions that may be compared without typing an address: the newest ones.
 const COMPARED: usize = 100;

@@ -1,22 +1,15 @@
 //! The widget of an agent: allowed origins, limits and embed code.
 
-use maud::{Markup, html};
-use offhook_domain::MemberRole;
-use offhook_domain::json::Json;
 use offhook_services::AgentView;
 use offhook_services::store::WidgetSettings;
 
 use super::look::Look;
 use super::{engine_agent, refused_tab, tabbed};
-use crate::PATH;
-use crate::fields::Fields;
-use crate::parts::form::{Input, check, form, refusal};
-use crate::parts::list;
+use crate::parts::form::{check, form, refusal};
 use crate::parts::sample;
 use crate::parts::version;
 use crate::parts::words::yes;
-use crate::trouble::Answer;
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::prelude::*;
 
 /// The form's fields and labels.
 const ORIGINS: (&str, &str, &str) = ("allowed_origins", "Allowed origins", "Orígenes permitidos");

@@ -1,22 +1,12 @@
 //! One batch: progress, people, actions.
 
 use actix_web::http::header::{HeaderName, HeaderValue};
-use maud::{Markup, html};
-use offhook_domain::{
-    BatchId, BatchStatus, FailureReason, Json, MemberRole, RecipientStatus, Timestamp,
-};
 use offhook_services::store::{Batch, BatchStep};
 use uuid::Uuid;
 
 use super::{bar, callers, calls_from, new, state};
-use crate::PATH;
-use crate::lang::Lang;
-use crate::parts::form;
-use crate::parts::list::{self, Table};
-use crate::parts::words::{Tone, badge, count, shown, when, when_if};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::parts::words::{count, shown, when_if};
+use crate::prelude::*;
 
 /// `GET /portal/batch-calls/{id}`
 pub(super) async fn show(visit: Visit<Viewer>) -> Answer {

@@ -2,24 +2,18 @@
 
 use std::time::Duration;
 
-use maud::{Markup, Render as _, html};
-use offhook_domain::{BatchId, E164Error, Json, Timestamp};
+use maud::Render as _;
 use offhook_http::Code;
 use offhook_services::BatchBody;
 use offhook_services::store::Batch;
 
 use super::rows::{Look, Rows};
 use super::{callers, calls_from, no_callers, number_named};
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
-use crate::parts::form::{self, Input, Select};
-use crate::parts::list::{self, Table};
 use crate::parts::sample;
-use crate::parts::words::{Tone, badge, count};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
+use crate::parts::words::count;
+use crate::prelude::*;
 use crate::visit::upload::{self, FILE_TEXT, SentFile};
-use crate::visit::{Developer, Upload, Visit, Visitor, first};
+use crate::visit::{Upload, first};
 
 /// The largest list: ten thousand people with 400 characters each. The API takes larger ones.
 const MOST: usize = 4 * 1024 * 1024;

@@ -2,14 +2,12 @@
 
 use actix_web::web::Bytes;
 use futures_util::{StreamExt as _, stream};
-use offhook_domain::{AccountId, BatchId, CallHandle, Json};
 use offhook_services::Services;
 use offhook_services::store::Recipient;
 
 use crate::parts::words::shown;
-use crate::trouble::{Answer, Result, Trouble};
+use crate::prelude::*;
 use crate::visit::layout::attachment;
-use crate::visit::{Viewer, Visit};
 use offhook_services::csv_file::{MARK, written};
 
 /// Recipients that are read at once.

@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 
-use offhook_domain::{E164, E164Error};
 use offhook_services::RECIPIENTS_AT_MOST;
 use offhook_services::csv_file::{CsvRows, delimiter};
 
-use crate::lang::{Lang, text};
 use crate::parts::words::count;
+use crate::prelude::*;
 
 /// Rows shown in the review.
 const SHOWN: usize = 10;

@@ -1,16 +1,10 @@
 //! To whom invoices are made out.
 
-use maud::{Markup, html};
 use offhook_services::store::Buyer;
 use offhook_services::{BUYER_CHARS, BUYER_LINES, BuyerFault};
 
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
 use crate::pages::settings::saved;
-use crate::parts::form::{self, Input};
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::Section;
-use crate::visit::{Admin, Post, Visitor};
+use crate::prelude::*;
 
 /// The form with what is stored.
 pub(super) async fn stored(visitor: &Visitor) -> Result<Markup> {

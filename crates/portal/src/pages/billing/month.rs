@@ -2,21 +2,13 @@
 
 use std::collections::HashMap;
 
-use maud::{Markup, html};
-use offhook_domain::Credits;
 use offhook_services::MonthSoFar;
 use offhook_services::store::{AgentFilter, Thresholds, UsageShare};
 
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
 use crate::pages::settings::saved;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::form::{self, Input};
-use crate::parts::list::Table;
 use crate::parts::words::count;
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::Section;
-use crate::visit::{Admin, Post, Visitor};
+use crate::prelude::*;
 
 /// Rows of each table; the rest is summed up.
 const ROWS: usize = 10;

@@ -1,24 +1,16 @@
 //! Recipients that are added: a file or pasted rows, looked at before anything is written.
 
-use maud::{Markup, html};
-use offhook_domain::Json;
 use offhook_http::Code;
 use offhook_services::store::{Campaign, NewCampaignRecipient};
 use offhook_services::{RecipientsPreview, RecipientsUpload};
 
 use super::detail::campaign;
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
 use crate::pages::batches::detail::variables;
 use crate::pages::batches::rows::not_utf8;
-use crate::parts::form;
-use crate::parts::list::{self, Table};
 use crate::parts::sample;
-use crate::parts::words;
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
+use crate::prelude::*;
+use crate::visit::Upload;
 use crate::visit::upload::{self, FILE_TEXT, SentFile};
-use crate::visit::{Developer, Upload, Visit, Visitor};
 
 /// The largest file: it comes back with the preview. The API takes larger ones.
 const MOST: usize = 4 * 1024 * 1024;

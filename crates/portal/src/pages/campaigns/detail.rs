@@ -3,25 +3,15 @@
 use std::time::Duration;
 
 use actix_web::http::header::{HeaderName, HeaderValue};
-use maud::{Markup, html};
-use offhook_domain::{
-    CampaignId, CampaignPause, CampaignSettings, CampaignStatus, Json, MemberRole, Outcome, Retry,
-};
 use offhook_services::store::{Campaign, CampaignStep};
 use offhook_services::{CampaignEstimate, UseCaseError};
 
 use super::{bar, callers, new, recipients, state};
-use crate::PATH;
-use crate::lang::{Lang, text};
 use crate::pages::batches::calls_from;
 use crate::pages::conversations::wording;
 use crate::pages::dialing::rules;
-use crate::parts::form;
-use crate::parts::list::{self, Table};
-use crate::parts::words::{badge, count, length, when, when_if};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::parts::words::{count, length, when_if};
+use crate::prelude::*;
 
 pub(super) async fn campaign(visitor: &Visitor) -> Result<Campaign> {
     let campaigns = visitor.services().campaigns();

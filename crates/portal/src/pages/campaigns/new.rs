@@ -2,27 +2,19 @@
 
 use std::cell::RefCell;
 
-use maud::{Markup, html};
 use offhook_domain::body::Body as _;
-use offhook_domain::json::{FieldError, Json};
-use offhook_domain::{AgentStatus, CampaignSettings};
 use offhook_services::bodies::CampaignRequest;
 
 use super::callers;
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
 use crate::pages::agents::control::{Fault, Sheet, says, span};
 use crate::pages::agents::document::{at, line, number, plain, set};
 use crate::pages::agents::saving::all_of;
 use crate::pages::batches::number_named;
 use crate::pages::dialing::rules::window_of;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::form;
-use crate::parts::list;
 use crate::parts::words::days;
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::Section;
-use crate::visit::{Developer, Post, Visit, Visitor, first};
+use crate::prelude::*;
+use crate::visit::first;
 
 /// The most numbers that a choice offers.
 const NUMBERS: u32 = 300;

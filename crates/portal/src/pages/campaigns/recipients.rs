@@ -2,22 +2,16 @@
 
 use actix_web::HttpResponse;
 use futures_util::StreamExt as _;
-use maud::{Markup, html};
-use offhook_domain::{CampaignId, CampaignRecipientStatus, CampaignStatus, Outcome, Timestamp};
 use offhook_services::Page;
 use offhook_services::store::{Campaign, CampaignRecipient, CampaignRecipientFilter};
 use uuid::Uuid;
 
 use super::detail::{campaign, changes};
-use crate::PATH;
-use crate::lang::Lang;
 use crate::pages::conversations::{tag, wording};
 use crate::pages::dialing::wording::refusal;
-use crate::parts::list::{self, Table};
-use crate::parts::words::{Tone, badge, when_if};
-use crate::trouble::{Answer, Result};
+use crate::parts::words::when_if;
+use crate::prelude::*;
 use crate::visit::layout::attachment;
-use crate::visit::{Viewer, Visit, Visitor};
 
 /// `GET /portal/campaigns/{id}/rows?seen=`: the rows, unless they are as they were seen.
 pub(super) async fn part(visit: Visit<Viewer>) -> Answer {

@@ -1,21 +1,13 @@
 //! Facts, variables and deliveries of a conversation.
 
-use maud::{Markup, html};
-use offhook_domain::{CallHandle, Consent, Json, Runtime};
 use offhook_services::SoFar;
 use offhook_services::UseCaseError;
 use offhook_services::store::{Conversation, ConversationView, DeliveryState};
 
 use super::wording;
-use crate::PATH;
-use crate::lang::{Lang, text};
 use crate::pages::dialing::wording::refusal;
 use crate::pages::webhooks::delivery_tone;
-use crate::parts::list::{self, Table};
-use crate::parts::words;
-use crate::trouble::Result;
-use crate::visit::Visitor;
-use crate::visit::layout::Section;
+use crate::prelude::*;
 
 /// Facts that change during a conversation, with their ids on the page: when it was answered, its turns, duration and
 /// credits.

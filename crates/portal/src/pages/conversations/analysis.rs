@@ -1,18 +1,12 @@
 //! What was extracted from a conversation.
 
-use maud::{Markup, html};
-use offhook_domain::{AnalysisFault, AnalysisStatus, ConversationId, Json};
 use offhook_services::store::{Analysis, ConversationView};
 
-use crate::PATH;
-use crate::lang::Lang;
 use crate::pages::agents::document::pretty;
 use crate::parts::json::colored;
-use crate::parts::list;
-use crate::parts::words::{Tone, badge, shown, when_if};
+use crate::parts::words::{shown, when_if};
+use crate::prelude::*;
 use crate::spanish;
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::{Viewer, Visit, Visitor};
 
 /// The analysis of a conversation; nothing if it has none.
 pub(super) async fn of(visitor: &Visitor, view: &ConversationView) -> Result<Markup> {

@@ -2,16 +2,10 @@
 
 use std::time::Duration;
 
-use maud::{Markup, html};
-use offhook_domain::{Channel, Price, Runtime};
 use offhook_services::store::Conversation;
 use offhook_services::{Cost, ModelKind, SoFar};
 
-use crate::lang::{Lang, text};
-use crate::parts::list::{self, Table};
-use crate::parts::words;
-use crate::trouble::Result;
-use crate::visit::Visitor;
+use crate::prelude::*;
 
 /// A line of the calculation, in thousandths of a credit.
 struct Line {

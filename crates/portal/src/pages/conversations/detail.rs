@@ -1,21 +1,13 @@
 //! One conversation: facts, transcript, recording.
 
-use maud::{Markup, html};
-use offhook_domain::{CallHandle, ConversationId, Json, MemberRole};
 use offhook_services::store::{Conversation, ConversationView};
 use offhook_services::{Refusal, SoFar, UseCaseError};
 
 use super::stretch::{Place, Stretch};
 use super::turns::Turns;
 use super::{about, analysis, cost, notes, player, sent, tags, timeline, wording};
-use crate::PATH;
-use crate::fields::Fields;
-use crate::lang::Lang;
-use crate::parts::form;
-use crate::parts::words::{Tone, badge, shown};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::parts::words::shown;
+use crate::prelude::*;
 
 /// A conversation with everything that its page shows.
 pub(super) struct Story {

@@ -4,16 +4,12 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use offhook_domain::{ConversationId, Json, Timestamp};
 use offhook_services::store::{Analysis, ConversationView, Moment};
 
 use super::turns;
 use super::wording;
-use crate::lang::Lang;
-use crate::parts::words;
-use crate::trouble::{Answer, Result, Trouble};
+use crate::prelude::*;
 use crate::visit::layout::attachment;
-use crate::visit::{Viewer, Visit, Visitor};
 
 /// Turns of one file.
 const TURNS_AT_MOST: usize = 10_000;

@@ -2,15 +2,13 @@
 
 use actix_web::web::Bytes;
 use futures_util::{StreamExt as _, stream};
-use offhook_domain::{CallHandle, ConversationId, Timestamp};
 use offhook_services::store::ConversationView;
 use offhook_services::{Caller, PageRequest, Services};
 
 use super::Tags;
 use super::filters::{self, Wanted};
-use crate::trouble::{Answer, Result, Trouble};
+use crate::prelude::*;
 use crate::visit::layout::attachment;
-use crate::visit::{Viewer, Visit};
 use offhook_services::csv_file::{MARK, written};
 
 /// Conversations of one file.

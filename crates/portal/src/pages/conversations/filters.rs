@@ -2,22 +2,14 @@
 
 use std::str::FromStr;
 
-use maud::{Markup, html};
-use offhook_domain::{
-    CallOutcome, Channel, ConversationStatus, FailureReason, Outcome, TerminationReason, Timestamp,
-};
 use offhook_services::store::ConversationFilter;
 use offhook_services::{EndReason, Search, tag};
 
 use super::{plain, tags, wording};
-use crate::PATH;
-use crate::fields::Fields;
-use crate::lang::Lang;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::form::Input;
-use crate::parts::{list, period};
+use crate::parts::period;
+use crate::prelude::*;
 use crate::trouble::Result as Shown;
-use crate::visit::Visitor;
 
 /// The fields that narrow the list.
 const FIELDS: [&str; 12] = [

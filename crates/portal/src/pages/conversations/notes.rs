@@ -1,12 +1,6 @@
 //! Members' notes on a conversation.
 
-use maud::{Markup, html};
-use offhook_domain::{ConversationId, Json, MemberRole, NoteId};
-
-use crate::parts::form::{self, Input};
-use crate::parts::words;
-use crate::trouble::{Answer, Result};
-use crate::visit::{Developer, Post, Visitor};
+use crate::prelude::*;
 
 /// The notes, and the form of a new one.
 pub(super) async fn of(visitor: &Visitor, id: ConversationId) -> Result<Markup> {

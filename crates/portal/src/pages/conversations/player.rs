@@ -3,16 +3,10 @@
 use std::fmt::Write as _;
 
 use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
-use maud::{Markup, html};
-use offhook_domain::ConversationId;
 use offhook_services::Waveform;
 use offhook_services::store::Conversation;
 
-use crate::PATH;
-use crate::lang::Lang;
-use crate::parts::words;
-use crate::trouble::{Answer, Trouble};
-use crate::visit::{Viewer, Visit};
+use crate::prelude::*;
 
 /// Half the height of a waveform.
 const HALF: u32 = 50;

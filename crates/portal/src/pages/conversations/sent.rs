@@ -1,16 +1,10 @@
 //! The delivery of WhatsApp messages.
 
-use maud::{Markup, html};
-use offhook_domain::{Channel, SentStatus};
 use offhook_services::WhatsAppText;
 use offhook_services::store::Conversation;
 
-use crate::lang::Lang;
-use crate::parts::list::Table;
-use crate::parts::words::{self, Tone};
+use crate::prelude::*;
 use crate::spanish::written;
-use crate::trouble::Result;
-use crate::visit::Visitor;
 
 /// The status of each message sent to the customer; nothing for other channels.
 pub(super) async fn messages(visitor: &Visitor, conversation: &Conversation) -> Result<Markup> {

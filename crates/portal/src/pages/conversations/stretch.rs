@@ -1,14 +1,8 @@
 //! The turns that a page shows, with links to earlier and later ones.
 
-use maud::{Markup, html};
-use offhook_domain::ConversationId;
 use offhook_services::store::Moment;
 
-use crate::PATH;
-use crate::fields::Fields;
-use crate::lang::Lang;
-use crate::trouble::{Result, Trouble};
-use crate::visit::Visitor;
+use crate::prelude::*;
 
 /// Turns that a page shows at most.
 const SHOWN_TURNS: u32 = 1_000;

@@ -1,13 +1,6 @@
 //! Members' tags on a conversation.
 
-use maud::{Markup, html};
-use offhook_domain::{ConversationId, MemberRole};
-
-use crate::PATH;
-use crate::fields::Fields;
-use crate::parts::form::{self, Input};
-use crate::trouble::{Answer, Result};
-use crate::visit::{Developer, Post, Visitor};
+use crate::prelude::*;
 
 /// The id of the list of suggestions.
 const KNOWN: &str = "known-tags";

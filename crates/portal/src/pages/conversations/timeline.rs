@@ -1,14 +1,9 @@
 //! What happened to a conversation, step by step.
 
-use maud::{Markup, html};
-use offhook_domain::{CallState, ContextResult, FailureReason, Timestamp};
 use offhook_services::store::{ContextNote, Conversation, Moment};
 
 use super::wording;
-use crate::lang::{Lang, text};
-use crate::parts::words;
-use crate::trouble::Result;
-use crate::visit::Visitor;
+use crate::prelude::*;
 
 /// A step: when it happened, what it was, and what there is to say about it.
 struct Step {

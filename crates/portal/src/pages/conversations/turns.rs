@@ -3,13 +3,11 @@
 use offhook_services::WhatsAppText;
 use std::time::Duration;
 
-use maud::{Markup, html};
-use offhook_domain::Timestamp;
 use offhook_services::store::Moment;
 use serde_json::Value;
 
-use crate::lang::{Lang, text};
-use crate::parts::{json, words};
+use crate::parts::json;
+use crate::prelude::*;
 use crate::spanish;
 
 /// Separates a tool's arguments from its result in a transcript.

@@ -1,14 +1,7 @@
 //! A member's saved views: named filters of the list.
 
-use maud::{Markup, html};
-use offhook_domain::{Json, SavedViewId};
-
 use super::filters;
-use crate::PATH;
-use crate::fields::Fields;
-use crate::parts::form::{self, Input};
-use crate::trouble::{Answer, Result};
-use crate::visit::{Post, Viewer, Visitor};
+use crate::prelude::*;
 
 /// The member's views as links, and the form that saves this one.
 pub(super) async fn bar(visitor: &Visitor) -> Result<Markup> {

@@ -2,8 +2,6 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use maud::{Markup, html};
-use offhook_domain::{ConversationId, MemberRole};
 use offhook_services::store::LiveCall;
 
 use super::about;
@@ -12,13 +10,7 @@ use super::stretch::Place;
 use super::timeline;
 use super::turns::waited_ms;
 use super::wording;
-use crate::PATH;
-use crate::lang::{Lang, text};
-use crate::parts::list::{self, Table};
-use crate::parts::words;
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
-use crate::visit::{Viewer, Visit, Visitor};
+use crate::prelude::*;
 
 /// The most turns of one poll; the next one follows a second later.
 const TURNS_AT_ONCE: u32 = 100;

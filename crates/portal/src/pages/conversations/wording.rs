@@ -2,15 +2,10 @@
 
 use std::time::Duration;
 
-use maud::{Markup, html};
-use offhook_domain::{
-    CallState, Channel, ConversationStatus, FailureReason, Outcome, TerminationReason,
-};
 use offhook_services::SoFar;
 use offhook_services::store::Conversation;
 
-use crate::lang::Lang;
-use crate::parts::words::{self, Tone};
+use crate::prelude::*;
 
 /// A channel's name.
 pub(crate) const fn channel(channel: Option<Channel>, lang: Lang) -> &'static str {

@@ -1,19 +1,14 @@
 //! Numbers that are put on the suppression list: one, or a file of them.
 
-use maud::{Markup, html};
-use offhook_domain::{Json, SuppressionSource};
 use offhook_http::Code;
 
 use super::SECTION;
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
 use crate::pages::conversations::plain;
-use crate::parts::form::{self, Input};
 use crate::parts::sample;
 use crate::parts::words::count;
-use crate::trouble::{Answer, Trouble};
+use crate::prelude::*;
+use crate::visit::Upload;
 use crate::visit::upload;
-use crate::visit::{Developer, Post, Upload, Visit, Visitor};
 
 /// The largest file, as in the API.
 const MOST: usize = 20 * 1024 * 1024;

@@ -1,19 +1,12 @@
 //! Whether a number would be called now.
 
-use maud::{Markup, html};
-use offhook_domain::{DialingRules, Json};
 use offhook_services::DialCheck;
 
 use super::wording;
-use crate::PATH;
-use crate::lang::Lang;
 use crate::pages::conversations::plain;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::form::{self, Input};
 use crate::parts::list::fact;
-use crate::parts::words::{Tone, badge, when};
-use crate::trouble::Result;
-use crate::visit::Visitor;
+use crate::prelude::*;
 
 /// The form, and the answer to the one that was sent.
 pub(super) async fn part(

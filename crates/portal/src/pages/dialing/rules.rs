@@ -1,18 +1,11 @@
 //! The rules of an account: shown to everybody, changed by admins.
 
-use maud::{Markup, html};
-use offhook_domain::{DialWindow, DialingRules, Json};
-
 use super::SECTION;
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
 use crate::pages::agents::document::number;
-use crate::parts::form::{self, Input};
 use crate::parts::list::fact;
 use crate::parts::version;
 use crate::parts::words::{count, days, yes};
-use crate::trouble::Answer;
-use crate::visit::{Admin, Post, Visitor};
+use crate::prelude::*;
 
 /// The fields of whole numbers.
 const NUMBERS: [&str; 4] = [

@@ -1,10 +1,8 @@
 //! Rules and sources in words.
 
-use maud::{Markup, html};
-use offhook_domain::{DialRule, SuppressionSource};
 use offhook_services::DialRefusal;
 
-use crate::lang::Lang;
+use crate::prelude::*;
 
 /// A rule's name, and why it refuses a call.
 pub(crate) fn refusal(rule: DialRule, t: Lang) -> Markup {

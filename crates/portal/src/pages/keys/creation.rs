@@ -1,16 +1,11 @@
 //! Creating a key.
 
-use maud::{Markup, html};
-use offhook_domain::{KeyId, Scope, Scopes, Timestamp};
 use offhook_services::store::ApiKey;
 use offhook_services::{KeyError, KeyFault, Zone};
 
 use super::{SECTION, keys, tables, title};
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
-use crate::parts::{form, sample, secret};
-use crate::trouble::{Answer, Trouble};
-use crate::visit::{Developer, Post, Visit, Visitor};
+use crate::parts::{sample, secret};
+use crate::prelude::*;
 
 /// Resources with their scopes, in the API's order.
 fn resources() -> Vec<(&'static str, Vec<Scope>)> {

@@ -1,17 +1,12 @@
 //! New documents: a text, a web page, a file.
 
-use maud::{Markup, html};
-use offhook_domain::Json;
 use offhook_http::Code;
 use offhook_services::{DocumentFile, NewContent};
 
 use super::{MOST, entitled, folder_choice, folders, labels};
-use crate::fields::Fields;
-use crate::parts::form::{self, Input};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
+use crate::prelude::*;
+use crate::visit::Upload;
 use crate::visit::upload;
-use crate::visit::{Developer, Post, Upload, Visit, Visitor};
 
 /// The files that can be read.
 const READABLE: &str = ".txt,.md,.html,.htm,.pdf,.docx,.csv";

@@ -1,21 +1,13 @@
 //! One document.
 
-use maud::{Markup, html};
-use offhook_domain::{DocumentId, DocumentStatus, Json, MemberRole};
 use offhook_services::store::{Document, Folder, PinningAgent};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{entitled, folder_choice, folders, is_unread, size, source_name, state};
-use crate::PATH;
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
-use crate::parts::form::{self, Input};
-use crate::parts::list;
 use crate::parts::version;
-use crate::parts::words::{count, when};
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::{Section, attachment};
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::parts::words::count;
+use crate::prelude::*;
+use crate::visit::layout::attachment;
 
 /// `GET /portal/knowledge/documents/{id}`
 pub(super) async fn show(visit: Visit<Viewer>) -> Answer {

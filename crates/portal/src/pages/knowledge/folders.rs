@@ -1,21 +1,13 @@
 //! Folders of documents.
 
 use actix_web::http::StatusCode;
-use maud::{Markup, html};
-use offhook_domain::{FolderId, Json, MemberRole};
 use offhook_services::store::{DocumentFilter, Folder};
 
 use super::{entitled, labels};
-use crate::PATH;
-use crate::fields::Fields;
-use crate::lang::text;
-use crate::parts::form::{self, Input};
-use crate::parts::list::{self, Table};
 use crate::parts::version;
-use crate::parts::words::{count, when};
-use crate::trouble::{Answer, Result};
-use crate::visit::layout::Section;
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor, first};
+use crate::parts::words::count;
+use crate::prelude::*;
+use crate::visit::first;
 
 /// Folders of an account at most, so that one page holds them all.
 const MOST: u32 = 1_000;

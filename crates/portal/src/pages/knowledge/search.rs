@@ -1,17 +1,10 @@
 //! A test search: what an agent would find.
 
 use actix_web::http::StatusCode;
-use maud::{Markup, html};
-use offhook_domain::Json;
 use offhook_services::SearchHit;
 
 use super::{entitled, folders, named, tab};
-use crate::PATH;
-use crate::lang::Lang;
-use crate::parts::form::{self, Input, Select};
-use crate::parts::list;
-use crate::trouble::{Answer, Result};
-use crate::visit::{Viewer, Visit};
+use crate::prelude::*;
 
 /// Passages that an agent gets by default.
 const USUAL: &str = "4";

@@ -1,24 +1,18 @@
 //! One request: its response, what it created or was about, and the webhooks of its conversation.
 
-use maud::{Markup, html};
-use offhook_domain::{CallHandle, ConversationId, RequestId, Resource, ResourceKind};
 use offhook_http::Code;
 use offhook_services::store::{
     ApiKey, ConversationView, Delivery, DeliveryState, LogEntry, LogFault, LogFilter,
 };
 
 use super::answer;
-use crate::PATH;
-use crate::lang::Lang;
 use crate::pages::conversations::wording;
 use crate::pages::webhooks::delivery_tone;
 use crate::parts::json;
-use crate::parts::list::{self, Table};
 use crate::parts::sample;
-use crate::parts::words::{badge, when, when_exactly, when_if};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
-use crate::visit::{Viewer, Visit, Visitor, first};
+use crate::parts::words::{when_exactly, when_if};
+use crate::prelude::*;
+use crate::visit::first;
 
 /// Requests of one id that are shown: clients may choose ids, and repeat them.
 const MOST: u32 = 20;

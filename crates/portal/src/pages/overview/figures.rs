@@ -1,19 +1,12 @@
 //! The cards and charts of the overview.
 
-use maud::{Markup, html};
-use offhook_domain::{Credits, FailureReason};
 use offhook_services::store::{CallLatency, Wallet};
 use offhook_services::{Totals, Waits};
 
 use super::range::Range;
-use crate::PATH;
-use crate::lang::{Lang, text};
 use crate::pages::conversations::wording;
 use crate::parts::chart::{self, Bar};
-use crate::parts::list::Table;
-use crate::parts::words;
-use crate::trouble::Result;
-use crate::visit::Visitor;
+use crate::prelude::*;
 
 /// Where the bars of the response latency begin, in milliseconds; the last one has no end.
 const WAITS: [i32; 7] = [0, 400, 800, 1_200, 1_600, 2_000, 3_000];

@@ -2,15 +2,10 @@
 
 use std::time::Duration;
 
-use maud::{Markup, html};
-use offhook_domain::{AgentId, Timestamp};
 use offhook_services::Zone;
 
-use crate::PATH;
-use crate::lang::text;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::form::{Input, Select};
-use crate::visit::Visitor;
+use crate::prelude::*;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 

@@ -1,11 +1,8 @@
 //! How receivers verify webhooks: the programs shown are those that the tests run.
 
-use maud::{Markup, html};
-
 use super::SECTION;
 use crate::parts::sample::{code, programs};
-use crate::trouble::Answer;
-use crate::visit::{Viewer, Visit, Visitor};
+use crate::prelude::*;
 
 /// A language, the name of its sample, and the program.
 const PROGRAMS: [(&str, &str, &str); 5] = [

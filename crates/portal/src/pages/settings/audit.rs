@@ -3,17 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use actix_web::http::StatusCode;
-use maud::{Markup, html};
-use offhook_domain::{Changes, EventId, MemberId};
 use offhook_services::store::{AgentFilter, AuditEntry, AuditFilter, Member};
 use uuid::Uuid;
 
-use crate::lang::Lang;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::list::{self, Table};
-use crate::parts::words;
-use crate::trouble::{Answer, Result};
-use crate::visit::{Viewer, Visit, Visitor, first};
+use crate::prelude::*;
+use crate::visit::first;
 
 /// Members that are read at once: more than most teams have.
 const TEAM: u32 = 100;

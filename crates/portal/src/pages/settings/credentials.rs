@@ -3,20 +3,11 @@
 use std::borrow::Cow;
 
 use actix_web::http::StatusCode;
-use maud::{Markup, html};
-use offhook_domain::json::Json;
-use offhook_domain::{CredentialProvider, MemberRole};
 use offhook_services::store::Credential;
 use offhook_services::{CredentialFault, Credentials, InputError, KeyAnswer};
 
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
-use crate::parts::list::{self, Table};
-use crate::parts::words::{Tone, badge};
-use crate::parts::{form, words};
+use crate::prelude::*;
 use crate::spanish::written;
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::{Admin, Post, Viewer, Visit, Visitor};
 
 /// The field of the address of a service compatible with OpenAI.
 const BASE_URL: &str = "base_url";

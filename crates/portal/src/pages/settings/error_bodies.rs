@@ -1,10 +1,6 @@
 //! Whether an account keeps the shape of refused requests.
 
-use maud::{Markup, html};
-
-use crate::parts::form;
-use crate::trouble::{Answer, Result};
-use crate::visit::{Admin, Post, Visitor};
+use crate::prelude::*;
 
 pub(super) async fn form_of(visitor: &Visitor) -> Result<Markup> {
     let t = visitor.lang();

@@ -1,19 +1,11 @@
 //! The account's identity provider.
 
 use actix_web::http::StatusCode;
-use maud::{Markup, html};
-use offhook_domain::MemberRole;
 use offhook_services::SingleSignOnFault;
 use offhook_services::store::{NewSingleSignOn, SingleSignOn};
 
-use crate::fields::Fields;
-use crate::lang::text;
 use crate::pages::single_sign_on::{callback, link};
-use crate::parts::form::{self, Input};
-use crate::parts::list;
-use crate::parts::words::{Tone, badge};
-use crate::trouble::{Answer, Result};
-use crate::visit::{Admin, Post, Visit, Visitor};
+use crate::prelude::*;
 
 const PATH: &str = "/settings/single-sign-on";
 

@@ -1,13 +1,9 @@
 //! The time zone of an account.
 
-use maud::{Markup, html};
 use offhook_services::Zone;
 
 use super::SECTION;
-use crate::fields::Fields;
-use crate::parts::form;
-use crate::trouble::Answer;
-use crate::visit::{Admin, Post, Visitor};
+use crate::prelude::*;
 
 /// The form; `refused` is the input of a refused one.
 pub(super) fn form_of(visitor: &Visitor, refused: Option<&Fields>) -> Markup {

@@ -1,20 +1,16 @@
 //! A tool as the fields of a form, and back. Header values are never sent to a page: an empty one keeps the stored value.
 
-use maud::{Markup, html};
-use offhook_domain::json::{Fault, FieldError, Json};
+use offhook_domain::json::Fault;
 use offhook_domain::tool::{HIDDEN, HttpMethod, ToolKind};
 use offhook_services::ToolView;
 
 use super::{kind_name, kind_use};
-use crate::fields::Fields;
-use crate::lang::Lang;
 use crate::pages::agents::document::{
     cell, number, objects, parse, patch, plain, pretty, rows, rows_and_more, unix_lines,
 };
-use crate::parts::form::{Input, Select, check, form, refusal};
+use crate::parts::form::{check, form, refusal};
 use crate::parts::version::{SHOWN_VERSION, hidden};
-use crate::parts::words::{Tone, badge};
-use crate::visit::Visitor;
+use crate::prelude::*;
 
 const HEADERS: (&str, [&str; 2]) = ("http.headers", ["name", "value"]);
 const TARGETS: (&str, [&str; 2]) = ("transfer.targets", ["name", "to"]);

@@ -1,19 +1,12 @@
 //! A test call: placed like any other, watched as it happens.
 
-use maud::{Markup, html};
-use offhook_domain::{CallHandle, Json};
 use offhook_http::{Code, admit_call};
 use offhook_services::{PlaceCall, PlacedReply, UseCaseError};
 
 use super::{Variables, active_agents, agent_field, metadata, metadata_fields, nobody_to_try};
-use crate::fields::Fields;
-use crate::lang::Lang;
 use crate::pages::conversations::plain;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::form::{self, Input};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::layout::Section;
-use crate::visit::{Developer, Post, Visit, Visitor};
+use crate::prelude::*;
 
 /// The hidden field that makes a form place one call, even if submitted twice.
 const ONCE: &str = "once";

@@ -1,22 +1,16 @@
 //! A test chat with a published agent, on channel `chat`.
 
-use maud::{Markup, html};
-use offhook_domain::{ConversationId, Json, Runtime};
 use offhook_http::ApiError;
 use offhook_services::store::{ChatView, Moment};
 use offhook_services::{Answering, ChatEvent, Refusal, UseCaseError};
 
 use super::{Variables, active_agents, agent_field, metadata, metadata_fields, nobody_to_try};
-use crate::PATH;
-use crate::fields::Fields;
-use crate::lang::{Lang, text};
 use crate::pages::conversations::stretch::{Place, Stretch};
 use crate::pages::conversations::turns::Turns;
 use crate::parts::agent_choice::AgentChoice;
-use crate::parts::form::{self, Input};
-use crate::trouble::{Answer, Result, Trouble, labelled, sentence};
-use crate::visit::layout::Section;
-use crate::visit::{Developer, Post, TOKEN_FIELD, Visit, Visitor};
+use crate::prelude::*;
+use crate::trouble::{labelled, sentence};
+use crate::visit::TOKEN_FIELD;
 
 /// The most turns of one reply, tools and text, with turns from another window.
 const TURNS_AT_ONCE: u32 = 100;

@@ -1,14 +1,11 @@
 //! Changes to an endpoint.
 
-use offhook_domain::{Changes, EndpointId, EventTypes, Json};
 use offhook_services::store::{Endpoint, EndpointStatus};
 
 use super::endpoint::{Form, again, fields_of, refused};
 use super::{address_of, labels, to_secret};
-use crate::lang::text;
 use crate::parts::version;
-use crate::trouble::Answer;
-use crate::visit::{Developer, Post};
+use crate::prelude::*;
 
 fn page_of(id: EndpointId) -> String {
     format!("/webhooks/{id}")

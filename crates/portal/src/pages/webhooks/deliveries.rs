@@ -1,18 +1,15 @@
 //! Deliveries: the list, with its filters.
 
 use actix_web::http::StatusCode;
-use maud::{Markup, html};
-use offhook_domain::{DeliveryId, EventType};
 use offhook_services::Page;
 use offhook_services::store::{
     Delivery, DeliveryFilter, DeliveryState, EndpointDeliveryFilter, EndpointView,
 };
 
 use super::wording;
-use crate::parts::list::{self, Table};
-use crate::parts::{form, period, words};
-use crate::trouble::{Answer, Result, Trouble};
-use crate::visit::{Viewer, Visit, Visitor, first};
+use crate::parts::period;
+use crate::prelude::*;
+use crate::visit::first;
 
 /// The most endpoints that an account has, and the filter offers.
 const ALL_ENDPOINTS: u32 = 20;

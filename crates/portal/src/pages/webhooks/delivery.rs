@@ -2,20 +2,15 @@
 
 use std::time::Duration;
 
-use maud::{Markup, html};
-use offhook_domain::{DeliveryId, Json, MemberRole, Timestamp};
 use offhook_services::store::{
     Attempt, AttemptOutcome, Delivery, DeliveryState, DeliveryStory, EndpointStatus, EndpointView,
 };
 
 use super::deliveries::endpoints;
 use super::{SECTION, wording};
-use crate::PATH;
-use crate::lang::text;
 use crate::pages::agents::document::pretty;
-use crate::parts::{form, json, list, sample, words};
-use crate::trouble::{Answer, Result};
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor};
+use crate::parts::{json, sample};
+use crate::prelude::*;
 
 /// How long the page polls for a requested attempt.
 const WATCHED: Duration = Duration::from_secs(120);

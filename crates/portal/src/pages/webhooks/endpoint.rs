@@ -1,7 +1,5 @@
 //! One endpoint: its URL, its secret, its recent deliveries.
 
-use maud::{Markup, html};
-use offhook_domain::{EndpointId, EventType, EventTypes, MemberRole};
 use offhook_services::UseCaseError;
 use offhook_services::store::{
     Delivery, Endpoint, EndpointDeliveryFilter, EndpointHealth, EndpointStatus, EndpointView,
@@ -9,12 +7,9 @@ use offhook_services::store::{
 };
 
 use super::{SECTION, address_fields, deliveries, wording};
-use crate::fields::Fields;
-use crate::lang::text;
 use crate::parts::version;
-use crate::parts::{form, list, words};
-use crate::trouble::{Answer, Result};
-use crate::visit::{Developer, Post, Viewer, Visit, Visitor, first};
+use crate::prelude::*;
+use crate::visit::first;
 
 /// Deliveries that the page of an endpoint shows.
 const SHOWN_DELIVERIES: u32 = 10;

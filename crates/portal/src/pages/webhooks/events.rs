@@ -1,15 +1,11 @@
 //! Event types and an example of each.
 
 use actix_web::http::StatusCode;
-use maud::{Markup, html};
-use offhook_domain::{EventType, Json};
 use offhook_services::event_example;
 
-use crate::lang::Lang;
 use crate::pages::agents::document::pretty;
 use crate::parts::sample;
-use crate::trouble::Answer;
-use crate::visit::{Viewer, Visit};
+use crate::prelude::*;
 
 /// When an event of a type is sent.
 pub(super) const fn meaning(kind: EventType, lang: Lang) -> &'static str {

@@ -1,14 +1,11 @@
 //! States and failures of webhooks in plain words.
 
-use maud::{Markup, html};
 use offhook_services::store::{
     Attempt, AttemptOutcome, DISABLED_AS_FAILING, DeliveryState, Endpoint, EndpointHealth,
     EndpointStatus,
 };
 
-use crate::lang::Lang;
-use crate::parts::words::{self, Tone};
-use crate::visit::Visitor;
+use crate::prelude::*;
 
 /// A delivery's state.
 pub(super) const fn state_name(state: DeliveryState, lang: Lang) -> &'static str {
