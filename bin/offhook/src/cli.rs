@@ -15,10 +15,7 @@ mod voices;
 mod wallet;
 mod webhooks;
 
-use std::path::PathBuf;
-
-use anyhow::bail;
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::client::{
     AgentsCommand, CallArgs, ConversationsCommand, ImportCommand, LogsCommand, TestArgs,
@@ -26,9 +23,10 @@ use crate::client::{
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
 use crate::health::HealthArgs;
-use crate::settings::{Flags, LogFormat, Secret, Settings};
+use crate::prelude::*;
+use crate::settings::{Flags, LogFormat, Secret};
 use crate::telemetry::{self, Telemetry};
-use crate::{data_dir, demo, doctor, health, logging, output, parts, serve};
+use crate::{data_dir, demo, doctor, health, logging, serve};
 
 /// What administration logs: only what is amiss, as the answer is on standard output.
 const QUIET: &str = "warn";

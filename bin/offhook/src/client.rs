@@ -7,9 +7,6 @@ mod listen;
 mod reading;
 mod test;
 
-use anyhow::Context as _;
-use clap::Args;
-
 pub(crate) use api::Api;
 pub(crate) use calls::CallArgs;
 pub(crate) use files::ImportCommand;
@@ -17,6 +14,7 @@ pub(crate) use listen::ForwardArgs;
 pub(crate) use reading::{AgentsCommand, ConversationsCommand, LogsCommand, is_last};
 pub(crate) use test::{TestArgs, held};
 
+use crate::prelude::*;
 use crate::settings::Secret;
 
 /// The service that is asked unless a flag or a variable names another.

@@ -2,14 +2,10 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
-use offhook_domain::NodeId;
 use offhook_storage::{MASTER_KEY_LEN, MasterKey};
 
-use crate::settings::Settings;
+use crate::prelude::*;
 
 const LOCK_FILE: &str = "lock";
 const MASTER_KEY_FILE: &str = "master.key";

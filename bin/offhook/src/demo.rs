@@ -6,21 +6,13 @@ mod events;
 mod voice;
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
-use std::time::Duration;
-
-use anyhow::{Context as _, ensure};
-use clap::Args;
-use offhook_domain::{AccountId, NumberProvider, Plan, Scopes};
-use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use self::voice::Staging;
 use crate::client::Api;
 use crate::links;
+use crate::prelude::*;
 use crate::receiver::{Delivered, Receiver};
 use crate::serve::{self, Running};
-use crate::settings::Settings;
 use crate::signals::Signals;
 
 /// How fast the simulated people are: real life would take a minute, and with `--exit` nobody reads along.

@@ -21,16 +21,14 @@ mod upstream;
 mod voices;
 mod whatsapp;
 
-use clap::Args;
-use offhook_domain::Clock as _;
 use offhook_services::{Services, SystemClock};
 use offhook_storage::Store;
-use serde_json::Value;
 pub(crate) use service::ask;
 
 use self::finding::{Finding, Hop, State};
-use crate::settings::{Flags, Settings};
-use crate::{output, parts, telephone};
+use crate::prelude::*;
+use crate::settings::Flags;
+use crate::telephone;
 
 const CONFIGURATION: Hop = Hop("configuration");
 

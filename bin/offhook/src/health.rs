@@ -1,18 +1,11 @@
 //! `offhook health`: the service of this data directory asked for a sign of life, where there is no other client to ask it
 //! (an image without a shell).
 
-use std::net::SocketAddr;
-use std::time::Duration;
-
-use anyhow::{Context as _, bail};
-use clap::Args;
-use serde_json::Value;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 
 use crate::doctor::ask;
-use crate::settings::Settings;
-use crate::{data_dir, links, output};
+use crate::prelude::*;
+use crate::{data_dir, links};
 
 /// How long a connection may take.
 const LIMIT: Duration = Duration::from_secs(3);

@@ -1,15 +1,14 @@
 //! Calls that come in by the trunks, handed to the agents of their numbers.
 
 use futures_util::FutureExt as _;
-use std::sync::Arc;
 
 use async_trait::async_trait;
-use offhook_domain::{E164, FailureReason};
 use offhook_engine::ports::DialError;
 use offhook_engine::ports::audio::AudioLeg;
 use offhook_services::{Inbound, InboundCall, NotAnswered, WaitingLine};
 use offhook_sip::{Incoming, Refusal, SipCarrier};
 
+use crate::prelude::*;
 use crate::telephone::Switchboard;
 
 /// Has calls answered till there are no trunks any more. Of those that find no place 64 wait at most; what comes on top is

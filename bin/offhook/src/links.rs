@@ -1,13 +1,12 @@
 //! Addresses of the portal that are printed for people to open.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use offhook_domain::{AccountId, EmailAddress};
 use offhook_services::Services;
 use offhook_services::store::StoreError;
 
 use crate::data_dir;
-use crate::settings::Settings;
+use crate::prelude::*;
 
 /// Where people reach the service: the address that the operator gave it, else the one that it serves on.
 pub(crate) fn origin(settings: &Settings) -> String {

@@ -12,6 +12,7 @@ mod logging;
 mod metrics;
 mod output;
 mod parts;
+mod prelude;
 mod receiver;
 mod serve;
 mod settings;

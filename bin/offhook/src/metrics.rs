@@ -3,11 +3,7 @@
 
 use futures_util::FutureExt as _;
 use std::convert::Infallible;
-use std::net::SocketAddr;
-use std::path::Path;
-use std::time::Duration;
 
-use anyhow::Context as _;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
@@ -19,10 +15,11 @@ use offhook_http::HttpState;
 use offhook_metrics::metrics;
 use offhook_services::Services;
 use tokio::net::TcpListener;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::data_dir;
+use crate::prelude::*;
 
 /// How often queues are looked at: what is asked of the database does not depend on how often anybody reads.
 const LOOK_EVERY: Duration = Duration::from_secs(15);

@@ -1,13 +1,8 @@
 //! What the commands are put together from.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use anyhow::{Context as _, bail};
 use offhook_dispatch::sender::Sender;
 use offhook_dispatch::{DispatchConfig, Dispatcher};
 use offhook_documents::ChildExtractor;
-use offhook_domain::{Clock, NodeId};
 use offhook_egress::{GuardedClient, Policy};
 use offhook_engine::legacy::LegacyProvider;
 use offhook_objects::Objects;
@@ -22,7 +17,8 @@ use offhook_services::{
 use offhook_storage::{Store, StoreConfig, mint};
 
 use crate::data_dir;
-use crate::settings::{ObjectsSettings, Settings};
+use crate::prelude::*;
+use crate::settings::ObjectsSettings;
 use crate::telephone;
 
 /// How long a request of a command to a service on this machine may take, streams aside.

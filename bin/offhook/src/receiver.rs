@@ -2,11 +2,8 @@
 
 use futures_util::FutureExt as _;
 use std::convert::Infallible;
-use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::OnceLock;
 
-use anyhow::{Context as _, bail, ensure};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::body::Incoming;
@@ -14,12 +11,13 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use offhook_domain::Clock as _;
 use offhook_services::SystemClock;
 use offhook_signing::{DEFAULT_TOLERANCE_SECONDS, SIGNATURE_HEADER, SigningSecret, verify};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
+
+use crate::prelude::*;
 
 /// The largest body: an event has at most 64 KiB.
 const MAX_BODY_BYTES: usize = 1024 * 1024;

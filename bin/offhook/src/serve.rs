@@ -1,13 +1,9 @@
 //! `offhook serve`: the service from its start to its graceful end.
 
 use futures_util::FutureExt as _;
-use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
+use std::net::TcpListener;
 
 use actix_web::dev::ServerHandle;
-use anyhow::Context as _;
 use offhook_dispatch::Dispatcher;
 use offhook_http::{HttpConfig, HttpState, LimitSettings, RateLimits};
 use offhook_portal::{Portal, PortalConfig};
@@ -16,14 +12,13 @@ use offhook_services::{DocumentWorker, Jobs, Phase, Services};
 use offhook_storage::StoreError;
 use rustls::ServerConfig;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use crate::data_dir::{self, DataDirLock};
 use crate::inbound;
 use crate::links;
 use crate::metrics::{self, Figures};
-use crate::parts;
-use crate::settings::Settings;
+use crate::prelude::*;
 use crate::signals::Signals;
 use crate::telephone;
 use crate::tls;

@@ -18,23 +18,20 @@ mod deployed;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fmt;
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
 
 use ipnet::IpNet;
-use offhook_domain::{Plans, VoiceProvider};
 use offhook_providers::{
     ApplicationSettings, EmbeddingsSettings, ProviderSettings, SpeechProvider,
     VoiceLibrarySettings, WhatsAppSettings,
 };
 use offhook_services::Seller;
 use offhook_twilio::TwilioSettings;
+
+use crate::prelude::*;
 
 pub(crate) use objects::ObjectsSettings;
 pub(crate) use sip::{RtpSettings, SipListener, SipSettings};

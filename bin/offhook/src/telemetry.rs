@@ -8,17 +8,16 @@ mod otlp;
 mod spans;
 
 use futures_util::FutureExt as _;
-use std::time::Duration;
 
-use anyhow::Context as _;
 use offhook_metrics::metrics;
 use percent_encoding::percent_decode_str;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
+use crate::prelude::*;
 use crate::settings::TelemetrySettings;
 use spans::Span;
 pub(crate) use spans::Spans;

@@ -1,13 +1,7 @@
 //! The phone network of this process (`calls.carrier`): the simulated one, the trunks of `sip`, or Twilio.
 
-use std::net::SocketAddr;
-use std::path::Path;
-use std::sync::Arc;
-
-use anyhow::Context as _;
 use async_trait::async_trait;
 use offhook_carriers::{RemoteSimulator, Simulator};
-use offhook_domain::{CallHandle, NumberProvider};
 use offhook_engine::ports::audio::{AudioCarrier, AudioLeg};
 use offhook_engine::ports::{Carrier, DialError, DialRequest};
 use offhook_media::ports::Ports;
@@ -19,7 +13,8 @@ use offhook_sip::{
 use offhook_twilio::TwilioCarrier;
 use tokio::sync::mpsc;
 
-use crate::settings::{Result, Settings, SettingsError, SipSettings, TlsSettings};
+use crate::prelude::*;
+use crate::settings::{Result, SettingsError, SipSettings, TlsSettings};
 use crate::tls;
 
 /// The phone network of a process that serves.

@@ -1,13 +1,11 @@
 //! The certificate and key that a listener shows (`http.tls_cert` and `http.tls_key`, `sip.tls_cert` and `sip.tls_key`).
 
-use std::path::Path;
-use std::sync::Arc;
-
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use crate::prelude::*;
 use crate::settings::{Result, SettingsError, TlsSettings};
 
 /// Reads both files, which the settings `tls_cert` and `tls_key` of a section name.

@@ -1,15 +1,11 @@
 //! `offhook account …`
 
-use anyhow::bail;
-use clap::Subcommand;
-use offhook_domain::{AccountId, Plan};
 use offhook_services::Services;
-use serde_json::{Value, json};
 
 use super::JsonArgs;
 use super::credential::CredentialCommand;
-use crate::settings::Settings;
-use crate::{links, output, parts};
+use crate::links;
+use crate::prelude::*;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AccountCommand {

@@ -1,15 +1,10 @@
 //! `offhook backup` and `offhook restore`
 
-use std::path::PathBuf;
-
-use anyhow::{Context as _, bail};
-use clap::Args;
 use offhook_storage::Store;
-use serde_json::json;
 
 use super::JsonArgs;
-use crate::settings::Settings;
-use crate::{data_dir, output, parts};
+use crate::data_dir;
+use crate::prelude::*;
 
 #[derive(Debug, Args)]
 pub(super) struct BackupArgs {

@@ -2,14 +2,9 @@
 
 use std::io::Read as _;
 
-use anyhow::Context as _;
-use clap::Subcommand;
-use offhook_domain::{AccountId, CredentialProvider};
-use serde_json::{Value, json};
-
 use super::JsonArgs;
-use crate::settings::{Secret, Settings};
-use crate::{output, parts};
+use crate::prelude::*;
+use crate::settings::Secret;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CredentialCommand {

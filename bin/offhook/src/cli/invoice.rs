@@ -1,12 +1,7 @@
 //! `offhook invoice …`
 
-use clap::Subcommand;
-use offhook_domain::{AccountId, InvoiceId, InvoiceStatus};
-use serde_json::Value;
-
 use super::JsonArgs;
-use crate::settings::Settings;
-use crate::{output, parts};
+use crate::prelude::*;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum InvoiceCommand {

@@ -1,13 +1,7 @@
 //! `offhook key …`
 
-use anyhow::Context as _;
-use clap::Subcommand;
-use offhook_domain::{AccountId, KeyId, Scopes, Timestamp};
-use serde_json::Value;
-
 use super::JsonArgs;
-use crate::settings::Settings;
-use crate::{output, parts};
+use crate::prelude::*;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum KeyCommand {

@@ -1,13 +1,8 @@
 //! `offhook member …`
 
-use anyhow::Context as _;
-use clap::{Args, Subcommand};
-use offhook_domain::{AccountId, EmailAddress, MemberRole};
-use serde_json::{Value, json};
-
 use super::JsonArgs;
-use crate::settings::Settings;
-use crate::{links, output, parts};
+use crate::links;
+use crate::prelude::*;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum MemberCommand {

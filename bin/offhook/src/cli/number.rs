@@ -1,11 +1,7 @@
 //! `offhook number …`
 
-use clap::Subcommand;
-use offhook_domain::{AccountId, AgentId, E164, NumberProvider};
-
 use super::JsonArgs;
-use crate::settings::Settings;
-use crate::{output, parts};
+use crate::prelude::*;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum NumberCommand {

@@ -1,13 +1,9 @@
 //! `offhook rekey`
 
-use anyhow::bail;
-use clap::Args;
-use offhook_domain::Clock as _;
 use offhook_services::SystemClock;
-use serde_json::json;
 
-use crate::settings::Settings;
-use crate::{data_dir, output, parts};
+use crate::data_dir;
+use crate::prelude::*;
 
 #[derive(Debug, Args)]
 pub(super) struct RekeyArgs {

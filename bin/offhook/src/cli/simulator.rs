@@ -1,17 +1,10 @@
 //! `offhook simulator`
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use anyhow::{Context as _, ensure};
-use clap::Args;
 use offhook_carriers::{SimulatorSettings, serve_simulator};
 use offhook_services::SystemClock;
 use tokio::net::TcpListener;
 
-use crate::output;
-use crate::settings::Settings;
+use crate::prelude::*;
 use crate::signals::Signals;
 
 #[derive(Debug, Args)]

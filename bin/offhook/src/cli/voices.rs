@@ -1,12 +1,7 @@
 //! `offhook voices …`
 
-use anyhow::bail;
-use clap::Subcommand;
-use serde_json::{Value, json};
-
 use super::JsonArgs;
-use crate::settings::Settings;
-use crate::{output, parts};
+use crate::prelude::*;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum VoicesCommand {

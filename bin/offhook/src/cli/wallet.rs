@@ -1,12 +1,9 @@
 //! `offhook wallet …`
 
-use clap::Subcommand;
-use offhook_domain::{AccountId, Credits, TransactionType};
 use offhook_services::store::Wallet;
 
 use super::JsonArgs;
-use crate::settings::Settings;
-use crate::{output, parts};
+use crate::prelude::*;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum WalletCommand {

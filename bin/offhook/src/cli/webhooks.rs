@@ -1,18 +1,12 @@
 //! `offhook webhooks …`
 
 use std::io::Read as _;
-use std::net::SocketAddr;
-use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
-use clap::Subcommand;
-use offhook_domain::Clock as _;
 use offhook_services::SystemClock;
 use offhook_signing::{DEFAULT_TOLERANCE_SECONDS, SigningSecret, verify};
-use serde_json::json;
 
 use crate::client::ForwardArgs;
-use crate::output;
+use crate::prelude::*;
 use crate::receiver::{Delivered, Receiver};
 use crate::signals::Signals;
 

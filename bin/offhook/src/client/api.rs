@@ -1,15 +1,14 @@
 //! The public interface, as a client uses it.
 
 use std::fmt;
-use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use offhook_providers::Events;
 use reqwest::header::{ACCEPT, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder};
-use serde_json::Value;
+
+use crate::prelude::*;
 
 /// How long one request may take.
 const LIMIT: Duration = Duration::from_secs(15);

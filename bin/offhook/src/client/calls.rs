@@ -1,14 +1,9 @@
 //! `offhook call`
 
-use std::time::Duration;
-
-use clap::Args;
-use offhook_domain::{Clock as _, RequestId};
 use offhook_services::{SystemClock, store::mint};
-use serde_json::{Value, json};
 
 use super::{Remote, conversation_id, reading};
-use crate::output;
+use crate::prelude::*;
 
 /// The waits before a request that was not answered is sent again.
 const RETRIES: [Duration; 4] = [

@@ -6,11 +6,7 @@ mod import;
 mod plan;
 mod remote;
 
-use std::path::PathBuf;
-
-use anyhow::{Result, bail, ensure};
-use clap::Args;
-use serde_json::{Value, json};
+use anyhow::Result;
 use similar::TextDiff;
 
 use self::folder::{Folder, Kind, TOOLS};
@@ -18,7 +14,8 @@ pub(crate) use self::import::ImportCommand;
 use self::plan::Plan;
 use self::remote::{Item, Service, word};
 use super::Remote;
-use crate::output::{self, Exit};
+use crate::output::Exit;
+use crate::prelude::*;
 
 #[derive(Debug, Args)]
 pub(crate) struct FolderArgs {

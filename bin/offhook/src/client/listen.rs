@@ -1,18 +1,15 @@
 //! `offhook webhooks listen --forward-to`
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use clap::Args;
-use offhook_domain::{Clock as _, DeliveryId};
 use offhook_services::{SystemClock, store::mint};
 use offhook_signing::{SIGNATURE_HEADER, SigningSecret, sign};
 use ring::rand::SystemRandom;
-use serde_json::json;
 use url::Url;
 
 use super::Remote;
-use crate::output;
 use crate::parts::http_client;
+use crate::prelude::*;
 
 /// How long the receiver may take, as deliveries have it.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);

@@ -1,11 +1,8 @@
 //! `offhook agents`, `offhook conversations` and `offhook logs`
 
-use clap::{Args, Subcommand};
-use serde_json::Value;
-
 use super::files::{ApplyArgs, FolderArgs, PullArgs};
 use super::{Api, Remote, conversation_id};
-use crate::output;
+use crate::prelude::*;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {

@@ -1,14 +1,12 @@
 //! `offhook test`: holds the conversations of a folder's scenarios with an agent.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail, ensure};
-use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 
 use super::{Api, Remote};
-use crate::output::{self, Exit};
+use crate::output::Exit;
+use crate::prelude::*;
 
 /// Bytes of a file of scenarios.
 const FILE_BYTES: u64 = 1 << 20;

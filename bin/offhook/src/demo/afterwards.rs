@@ -1,14 +1,8 @@
 //! What is there once the call is over.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
-use anyhow::{Context as _, ensure};
-use serde_json::{Value, json};
-use tokio::time::timeout;
-
 use super::text;
 use crate::client::{self, Api};
+use crate::prelude::*;
 
 /// How long the data may take to be extracted once the call is over.
 const ANALYSIS_LIMIT: Duration = Duration::from_secs(20);

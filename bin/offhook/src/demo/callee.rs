@@ -1,13 +1,9 @@
 //! The customer of a spoken demo: a telephone of this process at the other end of the trunk. It answers each call, says
 //! its lines one by one, each when the agent has spoken, and hangs up behind the agent's last words.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
-use std::time::Duration;
+use std::net::Ipv4Addr;
 
-use anyhow::{Context as _, bail, ensure};
 use futures_util::StreamExt as _;
 use offhook_engine::ports::audio::{AudioEvent, AudioLeg, Frame, Played, SegmentId};
 use offhook_engine::ports::speech::{
@@ -20,7 +16,8 @@ use offhook_sip::{
     Incoming, Listen, SipCarrier, SipSettings, SipTrunks, SoundSettings, Transport, TrunkSettings,
 };
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+
+use crate::prelude::*;
 
 /// The trunk as this side calls it. Nothing is ever sent to its server: it only answers.
 const TRUNK: &str = "demo";

@@ -1,9 +1,7 @@
 //! The event stream of a conversation.
 
-use anyhow::Context as _;
-use serde_json::Value;
-
 use crate::client::{Api, is_last};
+use crate::prelude::*;
 
 /// Prints each turn as it comes, until the conversation ends; returns how many turns there were.
 pub(super) async fn follow(api: &Api, conversation_id: &str) -> anyhow::Result<usize> {

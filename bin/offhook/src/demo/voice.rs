@@ -1,19 +1,14 @@
 //! `offhook demo --voice`: what a spoken call needs on one machine. Its speech is made and understood by programs of
 //! the system's packages, and its phone network is a trunk that ends in this process.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use anyhow::{Context as _, bail};
 use offhook_media::ports::PortRange;
 use offhook_providers::{SpeechProgram, SpeechProvider};
 use offhook_sip::{Transport, TrunkSettings};
-use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::callee::Callee;
-use crate::settings::{RtpSettings, Settings, SipListener, SipSettings};
+use crate::prelude::*;
+use crate::settings::{RtpSettings, SipListener, SipSettings};
 
 /// The account's number, of the range that is kept for fiction.
 pub(super) const NUMBER: &str = "+14155550100";

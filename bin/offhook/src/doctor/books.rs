@@ -1,14 +1,9 @@
 //! The books of every account, and what is kept.
 
-use std::time::Duration;
-
 use offhook_services::Services;
 
-use serde_json::json;
-
 use super::finding::{Finding, Hop};
-use crate::settings::Settings;
-use crate::{output, parts};
+use crate::prelude::*;
 
 const HOP: Hop = Hop("ledger");
 

@@ -2,19 +2,15 @@
 //! simulated network in the process. It is what this binary does on this machine, and neither the database nor the carrier
 //! nor anybody's wallet is touched.
 
-use std::time::Duration;
-
-use anyhow::{Context as _, bail, ensure};
-use offhook_domain::{Plan, Scopes};
-use serde_json::json;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::finding::{Finding, Hop};
 use crate::client::Api;
 use crate::demo::text;
+use crate::prelude::*;
 use crate::receiver::Receiver;
 use crate::serve::{self, Running};
-use crate::settings::{Flags, Settings};
+use crate::settings::Flags;
 use crate::signals::Signals;
 
 const HOP: Hop = Hop("call");

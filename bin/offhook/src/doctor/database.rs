@@ -1,12 +1,10 @@
 //! The database, and how far its clock is from this machine's.
 
-use offhook_domain::{Clock as _, Timestamp};
 use offhook_services::SystemClock;
 use offhook_storage::{AboutDatabase, Store};
 
 use super::finding::{Finding, Hop, SKEW_AT_MOST};
-use crate::parts;
-use crate::settings::Settings;
+use crate::prelude::*;
 
 const HOP: Hop = Hop("database");
 const CLOCK: Hop = Hop("clock");

@@ -1,9 +1,7 @@
 //! The disk of the data directory: recordings of calls under way are written to it, and what SQLite holds.
 
-use std::path::Path;
-
 use super::finding::{Finding, Hop};
-use crate::settings::Settings;
+use crate::prelude::*;
 
 const HOP: Hop = Hop("disk");
 

@@ -1,14 +1,10 @@
 //! The way out to webhook receivers, through the guard that they are sent through.
 
-use std::time::Duration;
-
 use offhook_egress::{Failure, GuardedClient, TargetUrl};
 use reqwest::Method;
-use tokio::time::timeout;
 
 use super::finding::{Finding, Hop};
-use crate::parts;
-use crate::settings::Settings;
+use crate::prelude::*;
 
 const HOP: Hop = Hop("egress");
 

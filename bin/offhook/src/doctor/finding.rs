@@ -1,8 +1,6 @@
 //! What is found of a hop.
 
-use std::time::Duration;
-
-use serde_json::{Value, json};
+use crate::prelude::*;
 
 /// A clock that is off by more shows customers times that make no sense.
 pub(super) const SKEW_AT_MOST: Duration = Duration::from_secs(2);

@@ -2,18 +2,15 @@
 //! granted, in the form in which the service renews: what it says to that shows whether it is a token endpoint, and knows
 //! this deployment's client. Nothing of it is repeated.
 
-use std::time::Duration;
-
 use offhook_egress::Failure;
 use offhook_providers::{ApplicationSettings, token_url};
 use reqwest::StatusCode;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
-use serde_json::Value;
 use url::form_urlencoded;
 
 use super::finding::{Finding, Hop};
 use super::upstream::body_of;
-use crate::settings::Settings;
+use crate::prelude::*;
 
 const HOP: Hop = Hop("integrations");
 

@@ -1,12 +1,10 @@
 //! The provider of the legacy agents. Each account has its own key there, and the deployment none: what can be seen is
 //! whether the address answers, and as the provider would.
 
-use std::time::Duration;
-
 use reqwest::StatusCode;
 
 use super::finding::{Finding, Hop};
-use crate::settings::Settings;
+use crate::prelude::*;
 
 const HOP: Hop = Hop("legacy");
 

@@ -1,14 +1,11 @@
 //! The services that `models` and `knowledge.embeddings` name.
 
-use std::time::Duration;
-
 use offhook_domain::ports::EmbeddingError;
 use offhook_providers::embeddings;
-use tokio::time::timeout;
 
 use super::finding::{Finding, Hop};
 use super::upstream::{Question, Shape};
-use crate::settings::Settings;
+use crate::prelude::*;
 
 const MODELS: Hop = Hop("models");
 const EMBEDDINGS: Hop = Hop("embeddings");

@@ -1,14 +1,10 @@
 //! What a connection alone is tried to: the simulated carrier, and the collector of traces.
 
-use std::time::Duration;
-
-use anyhow::Context as _;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 use url::Url;
 
 use super::finding::{Finding, Hop};
-use crate::settings::Settings;
+use crate::prelude::*;
 
 pub(super) const CARRIER: Hop = Hop("carrier");
 

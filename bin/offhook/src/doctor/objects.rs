@@ -1,12 +1,11 @@
 //! Where files are: one is written, read and deleted.
 
-use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use offhook_objects::ObjectError;
 
 use super::finding::{Finding, Hop};
-use crate::parts;
-use crate::settings::{ObjectsSettings, Settings};
+use crate::prelude::*;
+use crate::settings::ObjectsSettings;
 
 const HOP: Hop = Hop("objects");
 

@@ -1,14 +1,11 @@
 //! Redis, in which processes count requests together.
 
-use std::time::Duration;
-
-use offhook_domain::Clock as _;
 use offhook_ratelimit::{AboutRedis, RedisFault, RedisStore};
 use offhook_services::SystemClock;
 use url::Url;
 
 use super::finding::{Finding, Hop, SKEW_AT_MOST};
-use crate::settings::Settings;
+use crate::prelude::*;
 
 const HOP: Hop = Hop("redis");
 

@@ -1,12 +1,7 @@
 //! The service that serves from this data directory, if one does.
 
-use std::net::SocketAddr;
-use std::time::Duration;
-
-use serde_json::Value;
-
 use super::finding::{Finding, Hop};
-use crate::settings::Settings;
+use crate::prelude::*;
 use crate::{data_dir, links};
 
 const HOP: Hop = Hop("service");

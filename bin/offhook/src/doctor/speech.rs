@@ -1,12 +1,10 @@
 //! The services and programs that `speech` names.
 
-use std::path::Path;
-
 use offhook_providers::{SpeechProgram, SpeechProvider};
 
 use super::finding::{Finding, Hop};
 use super::upstream::{Question, Shape};
-use crate::settings::Settings;
+use crate::prelude::*;
 
 const HOP: Hop = Hop("speech");
 

@@ -1,10 +1,8 @@
 //! The catalogs that `voices` names.
 
-use offhook_domain::VoiceProvider;
-
 use super::finding::{Finding, Hop};
 use super::upstream::{Question, Shape};
-use crate::settings::Settings;
+use crate::prelude::*;
 
 const HOP: Hop = Hop("voices");
 

@@ -1,14 +1,11 @@
 //! WhatsApp's Cloud API, where its address or version is set: it is asked without a token, and has to refuse that as the
 //! Graph API does.
 
-use std::time::Duration;
-
 use offhook_providers::WhatsAppSettings;
-use tokio::time::timeout;
 
 use super::finding::{Finding, Hop};
 use super::upstream::body_of;
-use crate::parts;
+use crate::prelude::*;
 
 const HOP: Hop = Hop("whatsapp");
 

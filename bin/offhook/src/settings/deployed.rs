@@ -1,10 +1,9 @@
 //! The files in deploy/ name settings that there are, with values that they may have.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
 
 use super::{Flags, Settings};
+use crate::prelude::*;
 
 /// What the files take from elsewhere: a secret, a file of its own, the machine.
 const FROM_ELSEWHERE: [(&str, &str); 8] = [

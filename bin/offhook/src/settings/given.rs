@@ -1,14 +1,12 @@
 //! What the file, the environment and the flags say, before it is understood.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
 
-use offhook_domain::Price;
 use toml::Value;
 
 use super::{Result, SettingsError};
+use crate::prelude::*;
 
 /// What every variable of ours begins with.
 const PREFIX: &str = "OFFHOOK_";

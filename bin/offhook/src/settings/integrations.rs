@@ -1,12 +1,11 @@
 //! `integrations`: the deployment's OAuth clients at the applications that accounts can connect.
 
-use std::collections::BTreeMap;
-
 use offhook_providers::{APPLICATIONS, ApplicationSettings};
 
 use super::given::{Given, Raw};
 use super::values::base_url;
 use super::{Result, SettingsError};
+use crate::prelude::*;
 
 pub(super) fn integrations(
     given: &mut Given,

@@ -1,12 +1,11 @@
 //! `storage`: where files are kept.
 
-use std::path::PathBuf;
-
 use offhook_objects::S3Settings;
 
 use super::given::{Given, Raw};
 use super::values::base_url;
 use super::{Result, SettingsError};
+use crate::prelude::*;
 
 /// `storage.objects`.
 #[derive(Debug, Clone)]

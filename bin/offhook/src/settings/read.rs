@@ -1,10 +1,7 @@
 //! Every setting, its default and what it may be.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
+use std::net::IpAddr;
 
-use offhook_domain::{Plan, PlanTerms, Plans, VoiceProvider};
 use offhook_providers::{EmbeddingsSettings, ProviderSettings, VoiceLibrarySettings};
 use offhook_services::Seller;
 
@@ -23,6 +20,7 @@ use super::{
     CallSettings, HttpSettings, LimitSettings, LogFormat, Result, Settings, SettingsError,
     SimulatorSettings, TelemetrySettings, TlsSettings, WebhookSettings,
 };
+use crate::prelude::*;
 
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 

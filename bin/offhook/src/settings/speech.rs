@@ -1,13 +1,11 @@
 //! `speech`: where the recognizers and voices are that agents may name, and the programs of this machine among them.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use offhook_providers::{ProviderSettings, SpeechProgram, SpeechProvider, SpeechTransport};
 
 use super::given::{Given, Raw, Section, listed};
 use super::values::{NO_BASE_URL, base_url};
 use super::{Result, SettingsError};
+use crate::prelude::*;
 
 /// The provider that is built in.
 const BUILT_IN: &str = "scripted";

@@ -1,14 +1,13 @@
 //! What the value of a setting may be.
 
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::net::IpAddr;
 use std::str::FromStr;
-use std::time::Duration;
 
 use url::{Position, Url};
 
 use super::given::Raw;
 use super::{Result, Secret};
+use crate::prelude::*;
 
 const MAX_PER_MINUTE: u32 = offhook_ratelimit::MAX_PER_MINUTE;
 

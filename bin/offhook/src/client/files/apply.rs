@@ -1,14 +1,13 @@
 //! `offhook agents apply`
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
 use reqwest::Method;
-use serde_json::{Value, json};
 
 use super::folder::{Folder, Kind, agent_of};
 use super::plan::{Plan, Step, filled, merge, patch, sent_by};
 use super::remote::{Service, mark, own_settings, word};
 use super::{ApplyArgs, tool_name};
-use crate::output;
+use crate::prelude::*;
 
 impl ApplyArgs {
     pub(crate) async fn run(self) -> Result<()> {

@@ -1,17 +1,15 @@
 //! A folder of agents: read within bounds, written in a stable form.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Read as _};
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
-use offhook_domain::Json;
+use anyhow::Result;
 use offhook_services::Scenario;
 use ring::digest::{SHA256, digest};
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 
 use crate::output::printable;
+use crate::prelude::*;
 
 /// Which service's things the files are, and as of when.
 const LOCK: &str = "offhook.lock";

@@ -3,20 +3,15 @@
 mod convert;
 mod secrets;
 
-use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, ensure};
-use clap::{Args, ValueEnum};
-use offhook_domain::Tool;
-use offhook_domain::json::Json;
-use serde_json::{Value, json};
+use anyhow::Result;
+use clap::ValueEnum;
 
 use self::convert::{convert, put, tool_name};
 use super::folder::{Folder, Kind, TOOLS, render};
 use super::remote::word;
-use crate::output;
+use crate::prelude::*;
 
 const REPORT: &str = "import-report.md";
 const MAX_BYTES: u64 = 8 << 20;

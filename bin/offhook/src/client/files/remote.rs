@@ -1,15 +1,11 @@
 //! What the service has, in the shape of the files.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use anyhow::{Context as _, Result, ensure};
-use offhook_domain::{AgentConfig, Timestamp};
+use anyhow::Result;
 use reqwest::Method;
-use serde_json::{Value, json};
 
 use super::folder::{Folder, KNOWLEDGE, TOOLS};
 use crate::client::Api;
+use crate::prelude::*;
 
 /// Where a configuration has ids: its section, the member there and in a file, and the files that are meant.
 const REFERENCES: [(&str, &str, &str, &str, &str); 3] = [
