@@ -1,5 +1,5 @@
-//! Applications that accounts connect: Google Calendar and HubSpot. Each has the deployment's OAuth client (`oauth`), a
-//! wire format of its own, and functions that agents use as tools.
+//! Applications that accounts connect. Each has the deployment's OAuth client (`oauth`), and a file with its
+//! [`Definition`]: a wire format of its own, and functions that agents use as tools.
 
 mod api;
 mod calendar;
@@ -11,17 +11,26 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offhook_domain::ports::Application;
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use offhook_domain::ports::{Application, Consents, FunctionCall, ToolkitFunction};
+use offhook_domain::tool::HttpMethod;
 use offhook_egress::{SetupError, http_url, trusted_client};
 use reqwest::{Client, Response, Url};
 
-use calendar::GoogleCalendar;
-use crm::HubSpot;
+use api::Api;
+use oauth::{OAuth, OAuthClient};
+
+pub use oauth::token_refusal;
 
 type Result<T, E = ApplicationError> = std::result::Result<T, E>;
 
+const ALL: [&Definition; 2] = [&calendar::DEFINITION, &crm::DEFINITION];
+
 /// The toolkits of the catalog that this service implements itself.
-pub const APPLICATIONS: [&str; 2] = [calendar::TOOLKIT, crm::TOOLKIT];
+pub fn applications() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|definition| definition.toolkit)
+}
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
@@ -84,44 +93,88 @@ pub fn application_within(
     settings: &ApplicationSettings,
     limit: Duration,
 ) -> Result<Arc<dyn Application>> {
+    let definition = find(toolkit).ok_or_else(|| ApplicationError::Unknown(toolkit.to_owned()))?;
     let client = client(limit)?;
-    Ok(match toolkit {
-        calendar::TOOLKIT => Arc::new(GoogleCalendar::new(client, settings)?),
-        crm::TOOLKIT => Arc::new(HubSpot::new(client, settings)?),
-        _ => return Err(ApplicationError::Unknown(toolkit.to_owned())),
-    })
+    let given = settings.api_url.as_deref().unwrap_or(definition.api_url);
+    let base = format!("{}/", given.trim_end_matches('/'));
+    Ok(Arc::new(Connected {
+        definition,
+        base: http_url(&base).ok_or(ApplicationError::Url(definition.toolkit, "api_url"))?,
+        oauth: OAuthClient::new(client.clone(), definition, settings)?,
+        client,
+    }))
 }
 
 /// The token endpoint of a toolkit; `None` if there is no such application.
 pub fn token_url<'a>(toolkit: &str, settings: &'a ApplicationSettings) -> Option<&'a str> {
-    let usual = match toolkit {
-        calendar::TOOLKIT => calendar::PLACES.token_url,
-        crm::TOOLKIT => crm::PLACES.token_url,
-        _ => return None,
-    };
+    let usual = find(toolkit)?.oauth.token_url;
     Some(settings.token_url.as_deref().unwrap_or(usual))
 }
 
-/// The default URLs of an application.
-struct Places {
-    toolkit: &'static str,
-    authorize_url: &'static str,
-    token_url: &'static str,
-    revoke_url: &'static str,
-    api_url: &'static str,
+fn find(toolkit: &str) -> Option<&'static Definition> {
+    ALL.into_iter()
+        .find(|definition| definition.toolkit == toolkit)
 }
 
-impl Places {
-    /// The URL from the settings, or the default.
-    fn url(&self, setting: &'static str, given: Option<&str>, usual: &str) -> Result<Url> {
-        http_url(given.unwrap_or(usual)).ok_or(ApplicationError::Url(self.toolkit, setting))
+/// What is an application's own.
+struct Definition {
+    toolkit: &'static str,
+    /// Its name for models, such as `calendar`.
+    name: &'static str,
+    oauth: OAuth,
+    /// The default base URL of its API.
+    api_url: &'static str,
+    functions: &'static [Function],
+    call: for<'a> fn(Api<'a>, FunctionCall<'a>) -> BoxFuture<'a, api::Result<String>>,
+}
+
+/// A function of an application; its path follows the base URL.
+struct Function {
+    name: &'static str,
+    description: &'static str,
+    parameters: &'static str,
+    method: HttpMethod,
+    path: &'static str,
+}
+
+/// An application that this service is set up for.
+struct Connected {
+    definition: &'static Definition,
+    oauth: OAuthClient,
+    client: Client,
+    base: Url,
+}
+
+#[async_trait]
+impl Application for Connected {
+    fn toolkit(&self) -> &'static str {
+        self.definition.toolkit
     }
 
-    /// The base URL of the API.
-    fn api(&self, settings: &ApplicationSettings) -> Result<Url> {
-        let given = settings.api_url.as_deref().unwrap_or(self.api_url);
-        let base = format!("{}/", given.trim_end_matches('/'));
-        self.url("api_url", Some(&base), self.api_url)
+    fn consents(&self) -> &dyn Consents {
+        &self.oauth
+    }
+
+    fn functions(&self) -> Vec<ToolkitFunction> {
+        let functions = self.definition.functions.iter();
+        let tool = |function: &Function| ToolkitFunction {
+            name: function.name,
+            description: function.description,
+            parameters: function.parameters,
+            method: function.method,
+            url: self
+                .base
+                .join(function.path)
+                .map(String::from)
+                .unwrap_or_default(),
+        };
+        functions.map(tool).collect()
+    }
+
+    async fn call(&self, call: FunctionCall<'_>) -> api::Result<String> {
+        let name = self.definition.name;
+        let api = Api::new(&self.client, &self.base, name, call.access_token);
+        (self.definition.call)(api, call).await
     }
 }
 

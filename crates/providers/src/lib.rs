@@ -43,7 +43,8 @@ use std::time::Duration;
 const IDLE_LIMIT: Duration = Duration::from_secs(5);
 
 pub use applications::{
-    APPLICATIONS, ApplicationError, ApplicationSettings, application, application_within, token_url,
+    ApplicationError, ApplicationSettings, application, application_within, applications,
+    token_refusal, token_url,
 };
 pub use elevenlabs::{ELEVENLABS_BASE_URL, ElevenLabsAgents};
 pub use embeddings::{EmbeddingsSettings, embeddings};

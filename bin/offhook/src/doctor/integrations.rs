@@ -2,8 +2,9 @@
 //! granted, in the form in which the service renews: what it says to that shows whether it is a token endpoint, and knows
 //! this deployment's client. Nothing of it is repeated.
 
+use offhook_domain::ports::GrantError;
 use offhook_egress::Failure;
-use offhook_providers::{ApplicationSettings, token_url};
+use offhook_providers::{ApplicationSettings, token_refusal, token_url};
 use reqwest::StatusCode;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use url::form_urlencoded;
@@ -113,18 +114,10 @@ async fn ask(url: &str, application: &ApplicationSettings) -> Result<Answer, Str
     Ok(meant(&body).unwrap_or(Answer::Other(status)))
 }
 
-/// A refusal in the words that are documented for all (RFC 6749, 5.2), or in HubSpot's; `None` where there is none.
 fn meant(body: &Value) -> Option<Answer> {
-    ["error", "status"].into_iter().find_map(|name| {
-        let word = body[name].as_str()?.to_ascii_lowercase();
-        match word.as_str() {
-            "invalid_grant" | "invalid_request" | "bad_refresh_token" | "bad_auth_code" => {
-                Some(Answer::Refused)
-            }
-            "invalid_client" | "unauthorized_client" | "bad_client_id" | "bad_client_secret" => {
-                Some(Answer::Client)
-            }
-            _ => None,
-        }
-    })
+    match token_refusal(body) {
+        Some(GrantError::Client) => Some(Answer::Client),
+        Some(_) => Some(Answer::Refused),
+        None => (body["error"] == "invalid_request").then_some(Answer::Refused),
+    }
 }

@@ -1,6 +1,6 @@
 //! `integrations`: the deployment's OAuth clients at the applications that accounts can connect.
 
-use offhook_providers::{APPLICATIONS, ApplicationSettings};
+use offhook_providers::{ApplicationSettings, applications};
 
 use super::given::{Given, Raw};
 use super::values::base_url;
@@ -11,7 +11,7 @@ pub(super) fn integrations(
     given: &mut Given,
 ) -> Result<BTreeMap<&'static str, ApplicationSettings>> {
     let mut integrations = BTreeMap::new();
-    for toolkit in APPLICATIONS {
+    for toolkit in applications() {
         let key = |name: &str| format!("integrations.{toolkit}.{name}");
         let client_id = given.read(&key("client_id"), Raw::text)?;
         let client_secret = given.read(&key("client_secret"), Raw::text)?;

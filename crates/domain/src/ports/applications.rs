@@ -24,7 +24,8 @@ pub trait Application: Send + Sync {
     async fn call(&self, call: FunctionCall<'_>) -> Result<String, FunctionError>;
 }
 
-/// OAuth 2.0 authorization of an application's users (RFC 6749, authorization code with PKCE, RFC 7636).
+/// OAuth 2.0 authorization of an application's users (RFC 6749, authorization code; with PKCE, RFC 7636, where the
+/// application takes it from a client with a secret).
 #[async_trait]
 pub trait Consents: Send + Sync {
     /// The URL where a member grants access. `state` comes back in the redirect to `redirect_uri`. Returns
@@ -43,7 +44,7 @@ pub trait Consents: Send + Sync {
     /// old token.
     async fn refresh(&self, refresh_token: &str) -> Result<Grant, GrantError>;
 
-    /// Revokes a token (RFC 7009). On an error the token may or may not be revoked.
+    /// Revokes a token. On an error the token may or may not be revoked.
     async fn revoke(&self, token: &str) -> Result<(), GrantError>;
 }
 
@@ -140,6 +141,9 @@ pub enum GrantError {
     /// The answer does not follow RFC 6749.
     #[error("the application's answer is not of its form")]
     Malformed,
+    /// The application revokes no tokens.
+    #[error("the application revokes no tokens")]
+    NoRevocation,
 }
 
 /// A function of an application. It becomes a tool of each account that connects the application.

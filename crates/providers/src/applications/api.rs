@@ -11,11 +11,15 @@ use super::body;
 
 pub(super) type Result<T, E = FunctionError> = std::result::Result<T, E>;
 
-pub(super) struct Api {
-    client: Client,
-    base: Url,
-    /// The application's name for models, such as `calendar`.
+/// An account's access to an application.
+#[derive(Clone, Copy)]
+pub(super) struct Api<'a> {
+    client: &'a Client,
+    base: &'a Url,
     name: &'static str,
+    token: &'a str,
+    /// A header of every request.
+    header: Option<(&'static str, &'static str)>,
 }
 
 /// Why a request has no usable answer.
@@ -52,22 +56,36 @@ pub(super) fn message(text: &str) -> FunctionError {
     FunctionError::Said(text.to_owned())
 }
 
-impl Api {
-    pub(super) const fn new(client: Client, base: Url, name: &'static str) -> Self {
-        Self { client, base, name }
+impl<'a> Api<'a> {
+    pub(super) const fn new(
+        client: &'a Client,
+        base: &'a Url,
+        name: &'static str,
+        token: &'a str,
+    ) -> Self {
+        Self {
+            client,
+            base,
+            name,
+            token,
+            header: None,
+        }
     }
 
-    pub(super) fn url(&self, path: &str) -> Option<Url> {
-        self.base.join(path).ok()
+    /// The same with this header.
+    pub(super) const fn with(self, name: &'static str, value: &'static str) -> Self {
+        Self {
+            header: Some((name, value)),
+            ..self
+        }
     }
 
     pub(super) async fn get<T: DeserializeOwned>(
         &self,
         path: &str,
         query: &[(&str, &str)],
-        token: &str,
     ) -> Result<T, Fault> {
-        self.send(Method::GET, path, query, None, token).await
+        self.send(Method::GET, path, query, None).await
     }
 
     pub(super) async fn post<T: DeserializeOwned>(
@@ -75,10 +93,8 @@ impl Api {
         path: &str,
         query: &[(&str, &str)],
         value: &Value,
-        token: &str,
     ) -> Result<T, Fault> {
-        self.send(Method::POST, path, query, Some(value), token)
-            .await
+        self.send(Method::POST, path, query, Some(value)).await
     }
 
     async fn send<T: DeserializeOwned>(
@@ -87,19 +103,21 @@ impl Api {
         path: &str,
         query: &[(&str, &str)],
         value: Option<&Value>,
-        token: &str,
     ) -> Result<T, Fault> {
-        let mut url = self.url(path).ok_or(Fault::NotSent)?;
+        let mut url = self.base.join(path).map_err(|_| Fault::NotSent)?;
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        let mut bearer =
-            HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| Fault::Unauthorized)?;
+        let bearer = HeaderValue::from_str(&format!("Bearer {}", self.token));
+        let mut bearer = bearer.map_err(|_| Fault::Unauthorized)?;
         bearer.set_sensitive(true);
         let mut request = self
             .client
             .request(method, url)
             .header(AUTHORIZATION, bearer);
+        if let Some((name, value)) = self.header {
+            request = request.header(name, value);
+        }
         if let Some(value) = value {
             request = request.json(value);
         }
@@ -121,6 +139,10 @@ impl Api {
         }
         let body = body(answer).await.map_err(|_| Fault::NoAnswer)?;
         read_foreign(&body).map_err(|_| Fault::Malformed)
+    }
+
+    pub(super) fn no_such_function(&self) -> FunctionError {
+        message(&format!("The {} has no such function.", self.name))
     }
 
     /// The error message for a failed read.

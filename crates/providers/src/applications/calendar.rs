@@ -1,49 +1,75 @@
 //! Google Calendar (API v3): the primary calendar of the member who connected it.
 
-use async_trait::async_trait;
-use jiff::civil::{Date, DateTime, Time};
+use futures_util::FutureExt as _;
+use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp as Moment, Zoned};
 use offhook_domain::ConversationId;
-use offhook_domain::ports::{Application, Consents, FunctionCall, ToolkitFunction};
 use offhook_domain::tool::HttpMethod;
-use reqwest::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::api::{Api, Fault, Result, message, read};
-use super::oauth::OAuthClient;
-use super::slots::{SlotSearch, rfc3339};
-use super::{ApplicationError, ApplicationSettings, Places};
-
-pub(super) const TOOLKIT: &str = "google_calendar";
-
-pub(super) const PLACES: Places = Places {
-    toolkit: TOOLKIT,
-    authorize_url: "https://accounts.google.com/o/oauth2/v2/auth",
-    token_url: "https://oauth2.googleapis.com/token",
-    revoke_url: "https://oauth2.googleapis.com/revoke",
-    api_url: "https://www.googleapis.com/calendar/v3",
-};
-
-/// Read and write events, and read busy times.
-const SCOPES: [&str; 2] = [
-    "https://www.googleapis.com/auth/calendar.events",
-    "https://www.googleapis.com/auth/calendar.freebusy",
-];
+use super::oauth::OAuth;
+use super::slots::{BOOKED_BEFORE, SlotSearch, moment, rfc3339, start_of, zone_of};
+use super::{Definition, Function};
 
 /// Google issues a refresh token only for an authorization with these parameters.
-const EXTRAS: [(&str, &str); 2] = [("access_type", "offline"), ("prompt", "consent")];
+pub(super) const GOOGLE: OAuth = OAuth {
+    authorize_url: "https://accounts.google.com/o/oauth2/v2/auth",
+    token_url: "https://oauth2.googleapis.com/token",
+    revoke_url: Some("https://oauth2.googleapis.com/revoke"),
+    extras: &[("access_type", "offline"), ("prompt", "consent")],
+    ..OAuth::STANDARD
+};
+
+pub(super) const DEFINITION: Definition = Definition {
+    toolkit: "google_calendar",
+    name: "calendar",
+    oauth: OAuth {
+        // Read and write events, and read busy times.
+        scopes: &[
+            "https://www.googleapis.com/auth/calendar.events",
+            "https://www.googleapis.com/auth/calendar.freebusy",
+        ],
+        ..GOOGLE
+    },
+    api_url: "https://www.googleapis.com/calendar/v3",
+    functions: &[
+        Function {
+            name: FREE_SLOTS,
+            description: "Looks up which times are free in the calendar. Use it before you offer a time.",
+            parameters: FREE_SLOTS_SCHEMA,
+            method: HttpMethod::Post,
+            path: BUSY_PATH,
+        },
+        Function {
+            name: BOOK,
+            description: "Books an appointment in the calendar. Use it once, after the customer has agreed to one of \
+                          the free times.",
+            parameters: BOOK_SCHEMA,
+            method: HttpMethod::Post,
+            path: EVENTS_PATH,
+        },
+    ],
+    call: |api, call| {
+        async move {
+            let now = moment(call.now);
+            match call.function {
+                FREE_SLOTS => free_slots(api, read(call)?, now).await,
+                BOOK => book(api, read(call)?, call.conversation, now).await,
+                _ => Err(api.no_such_function()),
+            }
+        }
+        .boxed()
+    },
+};
 
 const FREE_SLOTS: &str = "free_slots";
 const BOOK: &str = "book";
 
 const BUSY_PATH: &str = "freeBusy";
 const EVENTS_PATH: &str = "calendars/primary/events";
-
-/// The note for a time that this conversation has already booked. The model needs it if the second booking was for
-/// another person.
-const BOOKED_BEFORE: &str = "This time was booked earlier in this conversation: nothing new was made, and nobody else was invited.";
 
 const DAY_BEGINS: Time = Time::constant(9, 0, 0, 0);
 const DAY_ENDS: Time = Time::constant(18, 0, 0, 0);
@@ -66,11 +92,6 @@ const BOOK_SCHEMA: &str = r#"{"type":"object","properties":{
 "attendee_email":{"type":"string","maxLength":254,"pattern":"^[^@\\s]+@[^@\\s]+$","description":"Who is invited by e-mail, if the customer wants that"},
 "time_zone":{"type":"string","maxLength":64,"description":"IANA name, such as America/Mexico_City; the calendar's own if left out"}},
 "required":["start","title"],"additionalProperties":false}"#;
-
-pub(super) struct GoogleCalendar {
-    oauth: OAuthClient,
-    api: Api,
-}
 
 #[derive(Deserialize)]
 struct Free {
@@ -130,188 +151,163 @@ struct Event {
     status: String,
 }
 
-impl GoogleCalendar {
-    pub(super) fn new(
-        client: Client,
-        settings: &ApplicationSettings,
-    ) -> Result<Self, ApplicationError> {
-        let api = Api::new(client.clone(), PLACES.api(settings)?, "calendar");
-        let oauth = OAuthClient::new(client, &PLACES, settings, &SCOPES, &EXTRAS)?;
-        Ok(Self { oauth, api })
+/// The requested time zone, or the calendar's own, with its name.
+async fn zone(api: Api<'_>, asked: Option<String>) -> Result<(TimeZone, String)> {
+    if let Some(name) = asked {
+        return Ok((zone_of(&name)?, name));
     }
+    let query = [("maxResults", "1"), ("fields", "timeZone")];
+    let events: Events = api
+        .get(EVENTS_PATH, &query)
+        .await
+        .map_err(|fault| api.not_read(fault))?;
+    let zone = TimeZone::get(&events.time_zone);
+    let zone = zone.map_err(|_| api.not_read(Fault::Malformed))?;
+    Ok((zone, events.time_zone))
+}
 
-    /// The requested time zone, or the calendar's own, with its name.
-    async fn zone(&self, asked: Option<String>, token: &str) -> Result<(TimeZone, String)> {
-        if let Some(name) = asked {
-            return match TimeZone::get(&name) {
-                Ok(zone) => Ok((zone, name)),
-                Err(_) => Err(message(
-                    "There is no such time zone: give an IANA name such as America/Mexico_City, or none.",
-                )),
-            };
-        }
-        let query = [("maxResults", "1"), ("fields", "timeZone")];
-        let events: Events = self
-            .api
-            .get(EVENTS_PATH, &query, token)
-            .await
-            .map_err(|fault| self.api.not_read(fault))?;
-        let zone = TimeZone::get(&events.time_zone);
-        let zone = zone.map_err(|_| self.api.not_read(Fault::Malformed))?;
-        Ok((zone, events.time_zone))
+async fn busy(api: Api<'_>, from: Moment, to: Moment) -> Result<Vec<(Moment, Moment)>> {
+    let asked = json!({
+        "timeMin": from.to_string(),
+        "timeMax": to.to_string(),
+        "items": [{"id": "primary"}],
+    });
+    let found: Result<FreeBusy, Fault> = api.post(BUSY_PATH, &[], &asked).await;
+    let found = found.map_err(|fault| api.not_read(fault))?;
+    let calendar = found.calendars.primary;
+    if !calendar.errors.is_empty() {
+        return Err(message(
+            "The calendar does not say what is taken: say that it cannot be looked up now.",
+        ));
     }
+    let moments = |period: &Period| {
+        let (start, end) = (period.start.parse().ok()?, period.end.parse().ok()?);
+        Some((start, end))
+    };
+    let busy: Option<Vec<_>> = calendar.busy.iter().map(moments).collect();
+    busy.ok_or_else(|| api.not_read(Fault::Malformed))
+}
 
-    async fn busy(&self, from: Moment, to: Moment, token: &str) -> Result<Vec<(Moment, Moment)>> {
-        let asked = json!({
-            "timeMin": from.to_string(),
-            "timeMax": to.to_string(),
-            "items": [{"id": "primary"}],
-        });
-        let found: Result<FreeBusy, Fault> = self.api.post(BUSY_PATH, &[], &asked, token).await;
-        let found = found.map_err(|fault| self.api.not_read(fault))?;
-        let calendar = found.calendars.primary;
-        if !calendar.errors.is_empty() {
-            return Err(message(
-                "The calendar does not say what is taken: say that it cannot be looked up now.",
-            ));
-        }
-        let moments = |period: &Period| {
-            let (start, end) = (period.start.parse().ok()?, period.end.parse().ok()?);
-            Some((start, end))
-        };
-        let busy: Option<Vec<_>> = calendar.busy.iter().map(moments).collect();
-        busy.ok_or_else(|| self.api.not_read(Fault::Malformed))
-    }
-
-    async fn free_slots(&self, free: Free, token: &str, now: Moment) -> Result<String> {
-        let date: Date = free
-            .date
+async fn free_slots(api: Api<'_>, free: Free, now: Moment) -> Result<String> {
+    let date: Date = free
+        .date
+        .parse()
+        .map_err(|_| message("There is no such `date`."))?;
+    let time = |text: Option<String>, usual: Time| match text {
+        None => Ok(usual),
+        Some(text) => text
             .parse()
-            .map_err(|_| message("There is no such `date`."))?;
-        let time = |text: Option<String>, usual: Time| match text {
-            None => Ok(usual),
-            Some(text) => text
-                .parse()
-                .map_err(|_| message("There is no such time of day.")),
-        };
-        let minutes = free.duration_minutes.unwrap_or(MINUTES);
-        let search = SlotSearch {
-            date,
-            days: free.days.unwrap_or(1),
-            from: time(free.from_time, DAY_BEGINS)?,
-            to: time(free.to_time, DAY_ENDS)?,
-            length: SignedDuration::from_mins(minutes),
-        };
-        let (zone, name) = self.zone(free.time_zone, token).await?;
-        let windows = search.windows(&zone);
-        let Some(((from, _), (_, to))) = windows.first().zip(windows.last()) else {
-            return Err(message(
-                "`to_time` must be later in the day than `from_time`.",
-            ));
-        };
-        let busy = self.busy(from.timestamp(), to.timestamp(), token).await?;
-        let (free, more) = search.free(&windows, &busy, now);
-        let slots: Vec<String> = free.iter().map(rfc3339).collect();
-        let answer = json!({
-            "time_zone": name,
-            "duration_minutes": minutes,
-            "free_slots": slots,
-            "more": more,
-        });
-        Ok(answer.to_string())
-    }
+            .map_err(|_| message("There is no such time of day.")),
+    };
+    let minutes = free.duration_minutes.unwrap_or(MINUTES);
+    let search = SlotSearch {
+        date,
+        days: free.days.unwrap_or(1),
+        from: time(free.from_time, DAY_BEGINS)?,
+        to: time(free.to_time, DAY_ENDS)?,
+        length: SignedDuration::from_mins(minutes),
+    };
+    let (zone, name) = zone(api, free.time_zone).await?;
+    let windows = search.windows(&zone);
+    let Some(((from, _), (_, to))) = windows.first().zip(windows.last()) else {
+        return Err(message(
+            "`to_time` must be later in the day than `from_time`.",
+        ));
+    };
+    let busy = busy(api, from.timestamp(), to.timestamp()).await?;
+    let (free, more) = search.free(&windows, &busy, now);
+    let slots: Vec<String> = free.iter().map(rfc3339).collect();
+    let answer = json!({
+        "time_zone": name,
+        "duration_minutes": minutes,
+        "free_slots": slots,
+        "more": more,
+    });
+    Ok(answer.to_string())
+}
 
-    async fn book(
-        &self,
-        booking: Booking,
-        FunctionCall {
-            access_token: token,
-            conversation,
-            ..
-        }: FunctionCall<'_>,
-        now: Moment,
-    ) -> Result<String> {
-        let (zone, name) = self.zone(booking.time_zone, token).await?;
-        let start = instant(&booking.start, &zone)
-            .ok_or_else(|| message("`start` is no time: give it as 2026-12-01T09:00."))?;
-        if start.timestamp() <= now {
-            return Err(message("`start` is in the past: nothing was booked."));
-        }
-        let minutes = booking.duration_minutes.unwrap_or(MINUTES);
-        let end = start
-            .checked_add(SignedDuration::from_mins(minutes))
-            .map_err(|_| message("`start` is too far away: nothing was booked."))?;
-        let id = event_id(conversation, &start, minutes);
-        let mut booked = json!({
-            "booked": true,
-            "start": rfc3339(&start),
-            "end": rfc3339(&end),
-            "time_zone": name,
-            "event_id": id,
-        });
-        let busy = self.busy(start.timestamp(), end.timestamp(), token).await?;
-        if !busy.is_empty() {
-            // Perhaps this conversation made the booking, and its answer was lost.
-            return match self.stands(&id, token).await {
-                Some(true) => {
-                    booked["note"] = BOOKED_BEFORE.into();
-                    Ok(booked.to_string())
-                }
-                Some(false) => Err(message(
-                    "That time is taken: nothing was booked. Look for free times again and offer another one.",
-                )),
-                // An earlier request may have had an effect.
-                None => Err(self.api.not_done("booked", &Fault::NoAnswer)),
-            };
-        }
-        let mut event = json!({
-            "id": id,
-            "summary": booking.title,
-            "start": {"dateTime": rfc3339(&start), "timeZone": name},
-            "end": {"dateTime": rfc3339(&end), "timeZone": name},
-        });
-        if let Some(description) = booking.description {
-            event["description"] = description.into();
-        }
-        let mut query = Vec::new();
-        if let Some(email) = booking.attendee_email {
-            event["attendees"] = json!([{"email": email}]);
-            query.push(("sendUpdates", "all"));
-        }
-        let made: Result<Event, Fault> = self.api.post(EVENTS_PATH, &query, &event, token).await;
-        if let Err(fault) = made {
-            self.settle(&id, &fault, token).await?;
-        }
-        Ok(booked.to_string())
-    }
-
-    /// Finds out whether an event exists although the calendar did not confirm it.
-    async fn settle(&self, id: &str, fault: &Fault, token: &str) -> Result<()> {
-        let is_known = matches!(fault, Fault::Status(409, _));
-        if !is_known && !fault.is_unclear() {
-            return Err(self.api.not_done("booked", fault));
-        }
-        match self.stands(id, token).await {
-            Some(true) => Ok(()),
-            // The id of a deleted event stays reserved.
-            Some(false) if is_known => Err(message(
-                "What was booked for that time in this conversation has been cancelled since: nothing was booked. Offer \
-                 another time.",
+async fn book(
+    api: Api<'_>,
+    booking: Booking,
+    conversation: ConversationId,
+    now: Moment,
+) -> Result<String> {
+    let (zone, name) = zone(api, booking.time_zone).await?;
+    let start = start_of(&booking.start, &zone, now)?;
+    let minutes = booking.duration_minutes.unwrap_or(MINUTES);
+    let end = start
+        .checked_add(SignedDuration::from_mins(minutes))
+        .map_err(|_| message("`start` is too far away: nothing was booked."))?;
+    let id = event_id(conversation, &start, minutes);
+    let mut booked = json!({
+        "booked": true,
+        "start": rfc3339(&start),
+        "end": rfc3339(&end),
+        "time_zone": name,
+        "event_id": id,
+    });
+    let busy = busy(api, start.timestamp(), end.timestamp()).await?;
+    if !busy.is_empty() {
+        // Perhaps this conversation made the booking, and its answer was lost.
+        return match stands(api, &id).await {
+            Some(true) => {
+                booked["note"] = BOOKED_BEFORE.into();
+                Ok(booked.to_string())
+            }
+            Some(false) => Err(message(
+                "That time is taken: nothing was booked. Look for free times again and offer another one.",
             )),
-            None if is_known => Err(self.api.not_done("booked", &Fault::NoAnswer)),
-            _ => Err(self.api.not_done("booked", fault)),
-        }
+            // An earlier request may have had an effect.
+            None => Err(api.not_done("booked", &Fault::NoAnswer)),
+        };
     }
+    let mut event = json!({
+        "id": id,
+        "summary": booking.title,
+        "start": {"dateTime": rfc3339(&start), "timeZone": name},
+        "end": {"dateTime": rfc3339(&end), "timeZone": name},
+    });
+    if let Some(description) = booking.description {
+        event["description"] = description.into();
+    }
+    let mut query = Vec::new();
+    if let Some(email) = booking.attendee_email {
+        event["attendees"] = json!([{"email": email}]);
+        query.push(("sendUpdates", "all"));
+    }
+    let made: Result<Event, Fault> = api.post(EVENTS_PATH, &query, &event).await;
+    if let Err(fault) = made {
+        settle(api, &id, &fault).await?;
+    }
+    Ok(booked.to_string())
+}
 
-    /// Whether an event exists in the calendar; `None` if unknown.
-    async fn stands(&self, id: &str, token: &str) -> Option<bool> {
-        let path = format!("{EVENTS_PATH}/{id}");
-        let query = [("fields", "id,status")];
-        match self.api.get::<Event>(&path, &query, token).await {
-            Ok(event) => Some(event.id == id && event.status != "cancelled"),
-            Err(Fault::Status(404 | 410, _)) => Some(false),
-            Err(_) => None,
-        }
+/// Finds out whether an event exists although the calendar did not confirm it.
+async fn settle(api: Api<'_>, id: &str, fault: &Fault) -> Result<()> {
+    let is_known = matches!(fault, Fault::Status(409, _));
+    if !is_known && !fault.is_unclear() {
+        return Err(api.not_done("booked", fault));
+    }
+    match stands(api, id).await {
+        Some(true) => Ok(()),
+        // The id of a deleted event stays reserved.
+        Some(false) if is_known => Err(message(
+            "What was booked for that time in this conversation has been cancelled since: nothing was booked. Offer \
+             another time.",
+        )),
+        None if is_known => Err(api.not_done("booked", &Fault::NoAnswer)),
+        _ => Err(api.not_done("booked", fault)),
+    }
+}
+
+/// Whether an event exists in the calendar; `None` if unknown.
+async fn stands(api: Api<'_>, id: &str) -> Option<bool> {
+    let path = format!("{EVENTS_PATH}/{id}");
+    let query = [("fields", "id,status")];
+    match api.get::<Event>(&path, &query).await {
+        Ok(event) => Some(event.id == id && event.status != "cancelled"),
+        Err(Fault::Status(404 | 410, _)) => Some(false),
+        Err(_) => None,
     }
 }
 
@@ -320,54 +316,4 @@ impl GoogleCalendar {
 fn event_id(conversation: ConversationId, start: &Zoned, minutes: i64) -> String {
     let conversation = conversation.uuid().simple();
     format!("{conversation}t{}m{minutes}", start.timestamp().as_second())
-}
-
-/// Parses a time with an offset, or a local time of the zone. An ambiguous local time means the first one; a skipped
-/// one moves an hour later.
-fn instant(text: &str, zone: &TimeZone) -> Option<Zoned> {
-    if let Ok(moment) = text.parse::<Moment>() {
-        return Some(moment.to_zoned(zone.clone()));
-    }
-    zone.to_zoned(text.parse::<DateTime>().ok()?).ok()
-}
-
-#[async_trait]
-impl Application for GoogleCalendar {
-    fn toolkit(&self) -> &'static str {
-        TOOLKIT
-    }
-
-    fn consents(&self) -> &dyn Consents {
-        &self.oauth
-    }
-
-    fn functions(&self) -> Vec<ToolkitFunction> {
-        let url = |path| self.api.url(path).map(String::from).unwrap_or_default();
-        vec![
-            ToolkitFunction {
-                name: FREE_SLOTS,
-                description: "Looks up which times are free in the calendar. Use it before you offer a time.",
-                parameters: FREE_SLOTS_SCHEMA,
-                method: HttpMethod::Post,
-                url: url(BUSY_PATH),
-            },
-            ToolkitFunction {
-                name: BOOK,
-                description: "Books an appointment in the calendar. Use it once, after the customer has agreed to one of \
-                              the free times.",
-                parameters: BOOK_SCHEMA,
-                method: HttpMethod::Post,
-                url: url(EVENTS_PATH),
-            },
-        ]
-    }
-
-    async fn call(&self, call: FunctionCall<'_>) -> Result<String> {
-        let now = Moment::from_microsecond(call.now.micros()).unwrap_or(Moment::UNIX_EPOCH);
-        match call.function {
-            FREE_SLOTS => self.free_slots(read(call)?, call.access_token, now).await,
-            BOOK => self.book(read(call)?, call, now).await,
-            _ => Err(message("The calendar has no such function.")),
-        }
-    }
 }

@@ -1,32 +1,58 @@
 //! HubSpot (CRM API v3, OAuth 2026-03): searches contacts and logs calls with them.
 
-use async_trait::async_trait;
+use futures_util::FutureExt as _;
 use offhook_domain::Timestamp;
-use offhook_domain::ports::{Application, Consents, FunctionCall, ToolkitFunction};
 use offhook_domain::tool::HttpMethod;
-use reqwest::Client;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::api::{Api, Fault, Result, message, read};
-use super::oauth::OAuthClient;
-use super::{ApplicationError, ApplicationSettings, Places, cut};
+use super::api::{Api, Fault, Result, read};
+use super::oauth::OAuth;
+use super::{Definition, Function, cut};
 
-pub(super) const TOOLKIT: &str = "hubspot";
-
-pub(super) const PLACES: Places = Places {
-    toolkit: TOOLKIT,
-    authorize_url: "https://app.hubspot.com/oauth/authorize",
-    token_url: "https://api.hubapi.com/oauth/2026-03/token",
-    revoke_url: "https://api.hubapi.com/oauth/2026-03/token/revoke",
+pub(super) const DEFINITION: Definition = Definition {
+    toolkit: "hubspot",
+    name: "CRM",
+    oauth: OAuth {
+        authorize_url: "https://app.hubspot.com/oauth/authorize",
+        token_url: "https://api.hubapi.com/oauth/2026-03/token",
+        revoke_url: Some("https://api.hubapi.com/oauth/2026-03/token/revoke"),
+        scopes: &[
+            "oauth",
+            "crm.objects.contacts.read",
+            "crm.objects.contacts.write",
+        ],
+        ..OAuth::STANDARD
+    },
     api_url: "https://api.hubapi.com",
+    functions: &[
+        Function {
+            name: FIND_CONTACT,
+            description: "Looks up a customer in the CRM by name, e-mail address or phone number.",
+            parameters: FIND_CONTACT_SCHEMA,
+            method: HttpMethod::Post,
+            path: SEARCH_PATH,
+        },
+        Function {
+            name: LOG_CALL,
+            description: "Logs this conversation with a contact of the CRM. Use it once, towards the end, after the \
+                          contact was found.",
+            parameters: LOG_CALL_SCHEMA,
+            method: HttpMethod::Post,
+            path: CALLS_PATH,
+        },
+    ],
+    call: |api, call| {
+        async move {
+            match call.function {
+                FIND_CONTACT => find_contact(api, read(call)?).await,
+                LOG_CALL => log_call(api, read(call)?, call.now).await,
+                _ => Err(api.no_such_function()),
+            }
+        }
+        .boxed()
+    },
 };
-
-const SCOPES: [&str; 3] = [
-    "oauth",
-    "crm.objects.contacts.read",
-    "crm.objects.contacts.write",
-];
 
 const FIND_CONTACT: &str = "find_contact";
 const LOG_CALL: &str = "log_call";
@@ -54,11 +80,6 @@ const LOG_CALL_SCHEMA: &str = r#"{"type":"object","properties":{
 "direction":{"type":"string","enum":["inbound","outbound"],"description":"Who called: inbound is the customer"},
 "duration_minutes":{"type":"integer","minimum":0,"maximum":480,"description":"How long it took so far"}},
 "required":["contact_id","summary"],"additionalProperties":false}"#;
-
-pub(super) struct HubSpot {
-    oauth: OAuthClient,
-    api: Api,
-}
 
 #[derive(Deserialize)]
 struct Search {
@@ -102,112 +123,60 @@ struct Logged {
     id: String,
 }
 
-impl HubSpot {
-    pub(super) fn new(
-        client: Client,
-        settings: &ApplicationSettings,
-    ) -> Result<Self, ApplicationError> {
-        let api = Api::new(client.clone(), PLACES.api(settings)?, "CRM");
-        let oauth = OAuthClient::new(client, &PLACES, settings, &SCOPES, &[])?;
-        Ok(Self { oauth, api })
-    }
-
-    async fn find_contact(&self, search: Search, token: &str) -> Result<String> {
-        let asked = json!({
-            "query": search.query,
-            "limit": CONTACTS,
-            "properties": ["firstname", "lastname", "email", "phone", "company"],
-        });
-        let found: Result<Found, Fault> = self.api.post(SEARCH_PATH, &[], &asked, token).await;
-        let found = found.map_err(|fault| self.api.not_read(fault))?;
-        let told = |text: &Option<String>| {
-            let text = text.as_deref().map(|text| cut(text, PROPERTY));
-            text.filter(|text| !text.is_empty()).map(str::to_owned)
-        };
-        let contact = |contact: &Contact| {
-            let of = &contact.properties;
-            let names = [told(&of.firstname), told(&of.lastname)];
-            let name = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
-            json!({
-                "contact_id": cut(&contact.id, PROPERTY),
-                "name": name,
-                "email": told(&of.email),
-                "phone": told(&of.phone),
-                "company": told(&of.company),
-            })
-        };
-        let contacts = found.results.iter().take(CONTACTS).map(contact);
-        let contacts: Vec<_> = contacts.collect();
-        Ok(json!({"total": found.total, "contacts": contacts}).to_string())
-    }
-
-    async fn log_call(&self, call: CallMade, token: &str, now: Timestamp) -> Result<String> {
-        let mut properties = json!({
-            "hs_timestamp": now.to_string(),
-            "hs_call_title": call.title.as_deref().unwrap_or("Call"),
-            "hs_call_body": call.summary,
-            "hs_call_status": "COMPLETED",
-        });
-        if let Some(direction) = call.direction {
-            properties["hs_call_direction"] = direction.to_uppercase().into();
-        }
-        if let Some(minutes) = call.duration_minutes {
-            // In milliseconds, as text like all properties.
-            properties["hs_call_duration"] = (minutes * 60_000).to_string().into();
-        }
-        let asked = json!({
-            "properties": properties,
-            "associations": [{
-                "to": {"id": call.contact_id},
-                "types": [{
-                    "associationCategory": "HUBSPOT_DEFINED",
-                    "associationTypeId": CALL_TO_CONTACT,
-                }],
-            }],
-        });
-        let logged: Result<Logged, Fault> = self.api.post(CALLS_PATH, &[], &asked, token).await;
-        let logged = logged.map_err(|fault| self.api.not_done("logged", &fault))?;
-        Ok(json!({"logged": true, "call_id": cut(&logged.id, PROPERTY)}).to_string())
-    }
+async fn find_contact(api: Api<'_>, search: Search) -> Result<String> {
+    let asked = json!({
+        "query": search.query,
+        "limit": CONTACTS,
+        "properties": ["firstname", "lastname", "email", "phone", "company"],
+    });
+    let found: Result<Found, Fault> = api.post(SEARCH_PATH, &[], &asked).await;
+    let found = found.map_err(|fault| api.not_read(fault))?;
+    let told = |text: &Option<String>| {
+        let text = text.as_deref().map(|text| cut(text, PROPERTY));
+        text.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    let contact = |contact: &Contact| {
+        let of = &contact.properties;
+        let names = [told(&of.firstname), told(&of.lastname)];
+        let name = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        json!({
+            "contact_id": cut(&contact.id, PROPERTY),
+            "name": name,
+            "email": told(&of.email),
+            "phone": told(&of.phone),
+            "company": told(&of.company),
+        })
+    };
+    let contacts = found.results.iter().take(CONTACTS).map(contact);
+    let contacts: Vec<_> = contacts.collect();
+    Ok(json!({"total": found.total, "contacts": contacts}).to_string())
 }
 
-#[async_trait]
-impl Application for HubSpot {
-    fn toolkit(&self) -> &'static str {
-        TOOLKIT
+async fn log_call(api: Api<'_>, call: CallMade, now: Timestamp) -> Result<String> {
+    let mut properties = json!({
+        "hs_timestamp": now.to_string(),
+        "hs_call_title": call.title.as_deref().unwrap_or("Call"),
+        "hs_call_body": call.summary,
+        "hs_call_status": "COMPLETED",
+    });
+    if let Some(direction) = call.direction {
+        properties["hs_call_direction"] = direction.to_uppercase().into();
     }
-
-    fn consents(&self) -> &dyn Consents {
-        &self.oauth
+    if let Some(minutes) = call.duration_minutes {
+        // In milliseconds, as text like all properties.
+        properties["hs_call_duration"] = (minutes * 60_000).to_string().into();
     }
-
-    fn functions(&self) -> Vec<ToolkitFunction> {
-        let url = |path| self.api.url(path).map(String::from).unwrap_or_default();
-        vec![
-            ToolkitFunction {
-                name: FIND_CONTACT,
-                description: "Looks up a customer in the CRM by name, e-mail address or phone number.",
-                parameters: FIND_CONTACT_SCHEMA,
-                method: HttpMethod::Post,
-                url: url(SEARCH_PATH),
-            },
-            ToolkitFunction {
-                name: LOG_CALL,
-                description: "Logs this conversation with a contact of the CRM. Use it once, towards the end, after the \
-                              contact was found.",
-                parameters: LOG_CALL_SCHEMA,
-                method: HttpMethod::Post,
-                url: url(CALLS_PATH),
-            },
-        ]
-    }
-
-    async fn call(&self, call: FunctionCall<'_>) -> Result<String> {
-        let token = call.access_token;
-        match call.function {
-            FIND_CONTACT => self.find_contact(read(call)?, token).await,
-            LOG_CALL => self.log_call(read(call)?, token, call.now).await,
-            _ => Err(message("The CRM has no such function.")),
-        }
-    }
+    let asked = json!({
+        "properties": properties,
+        "associations": [{
+            "to": {"id": call.contact_id},
+            "types": [{
+                "associationCategory": "HUBSPOT_DEFINED",
+                "associationTypeId": CALL_TO_CONTACT,
+            }],
+        }],
+    });
+    let logged: Result<Logged, Fault> = api.post(CALLS_PATH, &[], &asked).await;
+    let logged = logged.map_err(|fault| api.not_done("logged", &fault))?;
+    Ok(json!({"logged": true, "call_id": cut(&logged.id, PROPERTY)}).to_string())
 }

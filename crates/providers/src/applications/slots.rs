@@ -1,8 +1,14 @@
-//! Free times between busy ones, in a calendar's time zone.
+//! Times of appointments: those that models name, and the free ones between busy ones.
 
-use jiff::civil::{Date, Time};
+use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _, Zoned};
+
+use super::api::{Result, message};
+
+/// The note for a time that this conversation has already booked. The model needs it if the second booking was for
+/// another person.
+pub(super) const BOOKED_BEFORE: &str = "This time was booked earlier in this conversation: nothing new was made, and nobody else was invited.";
 
 /// Free times in an answer at most.
 pub(super) const MAX_SLOTS: usize = 20;
@@ -73,6 +79,35 @@ impl SlotSearch {
         }
         (free, false)
     }
+}
+
+/// The current time.
+pub(super) fn moment(now: offhook_domain::Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(now.micros()).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+pub(super) fn zone_of(name: &str) -> Result<TimeZone> {
+    TimeZone::get(name).map_err(|_| {
+        message("There is no such time zone: give an IANA name such as America/Mexico_City.")
+    })
+}
+
+/// The future start of an appointment: a time with an offset, or a local time of the zone. An ambiguous local time
+/// means the first one; a skipped one moves an hour later.
+pub(super) fn start_of(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Zoned> {
+    let instant = text.parse::<Timestamp>();
+    let start = match instant {
+        Ok(instant) => Some(instant.to_zoned(zone.clone())),
+        Err(_) => text
+            .parse::<DateTime>()
+            .ok()
+            .and_then(|local| zone.to_zoned(local).ok()),
+    };
+    let start = start.ok_or_else(|| message("`start` is no time: give it as 2026-12-01T09:00."))?;
+    if start.timestamp() <= now {
+        return Err(message("`start` is in the past: nothing was booked."));
+    }
+    Ok(start)
 }
 
 /// Formats an instant with its offset, to the second: `2026-12-01T09:00:00-06:00`.

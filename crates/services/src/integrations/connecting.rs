@@ -325,7 +325,7 @@ fn not_granted(toolkit: Toolkit, error: GrantError) -> IntegrationFault {
         },
         GrantError::Partial => IntegrationFault::Partial(name),
         GrantError::Answered(status) => IntegrationFault::Status { name, status },
-        GrantError::Malformed => IntegrationFault::Malformed(name),
+        GrantError::Malformed | GrantError::NoRevocation => IntegrationFault::Malformed(name),
     }
 }
 

@@ -265,8 +265,9 @@ fn not_renewed(toolkit: &str, error: GrantError) -> IntegrationFault {
             toolkit: toolkit.to_owned(),
         },
         GrantError::Answered(status) => IntegrationFault::LapsedStatus { name, status },
-        GrantError::Refused | GrantError::Partial | GrantError::Malformed => {
-            IntegrationFault::LapsedMalformed(name)
-        }
+        GrantError::Refused
+        | GrantError::Partial
+        | GrantError::Malformed
+        | GrantError::NoRevocation => IntegrationFault::LapsedMalformed(name),
     }
 }

@@ -41,6 +41,7 @@ impl FakeCalendar {
         let authority = Authority::default();
         let state = Arc::<Mutex<State>>::default();
         let stranger = json!({"error": {"code": 401, "status": "UNAUTHENTICATED"}});
+        let stranger = Answer::json(401, &stranger);
         let upstream = authority.guard(&state, stranger, answered).await;
         Self {
             upstream,

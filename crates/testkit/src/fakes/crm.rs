@@ -35,6 +35,7 @@ impl FakeCrm {
         let authority = Authority::default();
         let state = Arc::<Mutex<State>>::default();
         let stranger = json!({"status": "error", "category": "EXPIRED_AUTHENTICATION"});
+        let stranger = Answer::json(401, &stranger);
         let upstream = authority.guard(&state, stranger, answered).await;
         Self {
             upstream,

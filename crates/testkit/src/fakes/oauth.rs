@@ -1,10 +1,11 @@
-//! An authorization server: authorization code with PKCE, refresh with rotation, revocation.
+//! An authorization server: authorization code with PKCE, refresh with rotation, revocation; as the standards have it,
+//! or as Slack does.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::upstream::{Answer, ReceivedRequest, Upstream};
 
@@ -26,6 +27,11 @@ pub const REVOKE_PATH: &str = "/oauth/revoke";
 #[derive(Default)]
 struct State {
     made: usize,
+    /// The scopes that the client may ask for; any, if empty.
+    registered: &'static [&'static str],
+    /// The scopes of the last consent.
+    scopes: Vec<String>,
+    is_slack: bool,
     /// Codes, each with its challenge and redirect URI.
     codes: HashMap<String, (String, String)>,
     access: Vec<String>,
@@ -49,10 +55,31 @@ impl Default for Authority {
 }
 
 impl Authority {
+    /// One whose client may ask for these scopes, and whose responses name those that were granted.
+    pub fn of(registered: &'static [&'static str]) -> Self {
+        let authority = Self::default();
+        authority.0.lock().registered = registered;
+        authority
+    }
+
+    /// Slack's: it refuses with status 200 and reasons of its own, takes no PKCE from a client with a secret, and its
+    /// tokens do not expire unless they rotate (<https://docs.slack.dev/authentication/installing-with-oauth>).
+    pub fn slack(registered: &'static [&'static str]) -> Self {
+        let authority = Self::of(registered);
+        authority.0.lock().is_slack = true;
+        authority.expire_in(None);
+        authority
+    }
+
+    /// Whether the last consent included a scope.
+    pub fn may(&self, scope: &str) -> bool {
+        self.0.lock().scopes.iter().any(|granted| granted == scope)
+    }
+
     /// The member consents on the page at `authorize_url`. Returns the query of the redirect.
     ///
     /// # Panics
-    /// If the URL lacks a parameter that RFC 6749 and RFC 7636 require.
+    /// If the URL lacks a parameter that is required, or asks for what the client may not have.
     pub fn consent(&self, authorize_url: &str) -> String {
         let asked = asked(authorize_url);
         let of = |name: &str| {
@@ -61,11 +88,28 @@ impl Authority {
         };
         assert_eq!(of("response_type"), "code");
         assert_eq!(of("client_id"), CLIENT_ID);
-        assert_eq!(of("code_challenge_method"), "S256");
         let mut state = self.0.lock();
+        let challenge = match state.is_slack {
+            true => {
+                assert_eq!(asked.parameter("code_challenge"), None, "pkce_not_allowed");
+                String::new()
+            }
+            false => {
+                assert_eq!(of("code_challenge_method"), "S256");
+                of("code_challenge")
+            }
+        };
+        let separator = if state.is_slack { ',' } else { ' ' };
+        state.scopes = of("scope").split(separator).map(str::to_owned).collect();
+        let is_known = |scope: &String| state.registered.contains(&scope.as_str());
+        assert!(
+            state.registered.is_empty() || state.scopes.iter().all(is_known),
+            "invalid_scope: {:?}",
+            state.scopes
+        );
         state.made += 1;
         let code = format!("code-{}", state.made);
-        let kept = (of("code_challenge"), of("redirect_uri"));
+        let kept = (challenge, of("redirect_uri"));
         state.codes.insert(code.clone(), kept);
         format!("state={}&code={code}", of("state"))
     }
@@ -121,11 +165,11 @@ impl Authority {
         self.0.lock().access.iter().any(|good| good == token)
     }
 
-    /// Starts a service that requires an access token; requests without one get a 401 with this body.
+    /// Starts a service that requires an access token; requests without one get this answer.
     pub(super) async fn guard<S: Send + 'static>(
         &self,
         state: &Arc<Mutex<S>>,
-        stranger: Value,
+        stranger: Answer,
         answer: fn(&ReceivedRequest, &mut S) -> Answer,
     ) -> Upstream {
         let (doors, state) = (self.clone(), state.clone());
@@ -134,7 +178,7 @@ impl Authority {
                 return answer;
             }
             if !doors.lets_in(asked) {
-                return Answer::json(401, &stranger);
+                return stranger.clone();
             }
             answer(asked, &mut state.lock())
         })
@@ -173,26 +217,35 @@ impl Authority {
             let found = form.iter().find(|(known, _)| known == name);
             found.map_or("", |(_, value)| value.as_str())
         };
-        if (of("client_id"), of("client_secret")) != (CLIENT_ID, CLIENT_SECRET) {
-            return refusal(401, "invalid_client");
-        }
         let mut state = self.0.lock();
+        let is_slack = state.is_slack;
+        let refusal = |status, error, slacks| match is_slack {
+            true => Answer::json(200, &json!({"ok": false, "error": slacks})),
+            false => refusal(status, error),
+        };
+        if (of("client_id"), of("client_secret")) != (CLIENT_ID, CLIENT_SECRET) {
+            return refusal(401, "invalid_client", "bad_client_secret");
+        }
         match of("grant_type") {
             "authorization_code" => {
                 // A code works once, for any client.
                 let Some((challenge, redirect_uri)) = state.codes.remove(of("code")) else {
-                    return refusal(400, "invalid_grant");
+                    return refusal(400, "invalid_grant", "invalid_code");
                 };
-                let proved = challenge_of(of("code_verifier")) == challenge;
+                let proved = match is_slack {
+                    true => of("code_verifier").is_empty(),
+                    false => challenge_of(of("code_verifier")) == challenge,
+                };
                 if !proved || of("redirect_uri") != redirect_uri {
-                    return refusal(400, "invalid_grant");
+                    return refusal(400, "invalid_grant", "bad_redirect_uri");
                 }
-                state.granted(true)
+                let with_refresh = !is_slack || state.rotates;
+                state.granted(with_refresh)
             }
             "refresh_token" => {
                 let token = of("refresh_token").to_owned();
                 if !state.refresh.contains(&token) {
-                    return refusal(400, "invalid_grant");
+                    return refusal(400, "invalid_grant", "invalid_refresh_token");
                 }
                 let rotates = state.rotates;
                 if rotates {
@@ -200,21 +253,28 @@ impl Authority {
                 }
                 state.granted(rotates)
             }
-            _ => refusal(400, "unsupported_grant_type"),
+            _ => refusal(400, "unsupported_grant_type", "invalid_grant_type"),
         }
     }
 
     fn revoke(&self, asked: &ReceivedRequest) -> Answer {
         let form = asked.form();
         let token = form.iter().find(|(name, _)| name == "token");
-        let token = token.map_or("", |(_, value)| value.as_str());
+        let mut token = token.map_or("", |(_, value)| value.as_str());
         let mut state = self.0.lock();
+        if state.is_slack {
+            let bearer = asked.header("authorization").unwrap_or_default();
+            token = bearer.strip_prefix("Bearer ").unwrap_or_default();
+        }
         if state.refresh.iter().any(|good| good == token) {
             state.refresh.clear();
             state.access.clear();
         }
         state.access.retain(|good| good != token);
-        Answer::empty(200)
+        match state.is_slack {
+            true => Answer::json(200, &json!({"ok": true, "revoked": true})),
+            false => Answer::empty(200),
+        }
     }
 }
 
@@ -229,6 +289,15 @@ impl State {
         }
         if let Some(allowed) = &self.allowed {
             granted["scope"] = allowed.as_str().into();
+        } else if !self.registered.is_empty() {
+            granted["scope"] = self
+                .scopes
+                .join(if self.is_slack { "," } else { " " })
+                .into();
+        }
+        if self.is_slack {
+            granted["ok"] = true.into();
+            granted["token_type"] = "bot".into();
         }
         if with_refresh {
             let refresh = format!("refresh-{}", self.made);
