@@ -2,6 +2,7 @@
 //! [`Definition`]: a wire format of its own, and functions that agents use as tools.
 
 mod api;
+mod cal_com;
 mod calendar;
 mod crm;
 mod oauth;
@@ -25,7 +26,11 @@ pub use oauth::token_refusal;
 
 type Result<T, E = ApplicationError> = std::result::Result<T, E>;
 
-const ALL: [&Definition; 2] = [&calendar::DEFINITION, &crm::DEFINITION];
+const ALL: [&Definition; 3] = [
+    &cal_com::DEFINITION,
+    &calendar::DEFINITION,
+    &crm::DEFINITION,
+];
 
 /// The toolkits of the catalog that this service implements itself.
 pub fn applications() -> impl Iterator<Item = &'static str> {

@@ -14,7 +14,12 @@ pub struct Toolkit {
 }
 
 /// Every toolkit, in the order of the keys.
-pub(crate) const TOOLKITS: [Toolkit; 2] = [
+pub(crate) const TOOLKITS: [Toolkit; 3] = [
+    Toolkit {
+        toolkit: "cal_com",
+        name: "Cal.com",
+        category: IntegrationCategory::Calendar,
+    },
     Toolkit {
         toolkit: "google_calendar",
         name: "Google Calendar",

@@ -1,6 +1,7 @@
 //! Fakes of the providers that Offhook works with, one file each, over [`crate::upstream`]. They use the provider's
 //! wire format, record their requests, and inject faults on demand.
 
+pub mod cal_com;
 pub mod calendar;
 pub mod crm;
 pub mod elevenlabs;

@@ -14,6 +14,7 @@ mod form;
 mod integrations;
 mod integrations_attacked;
 mod integrations_in_calls;
+mod integrations_of_vendors;
 mod knowledge;
 mod passkeys;
 mod seeing;

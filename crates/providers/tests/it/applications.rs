@@ -1,4 +1,5 @@
 //! Integrations against fakes: their requests, and every operation with every fault.
+mod cal_com;
 mod faults;
 mod grants;
 

@@ -6,12 +6,14 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use offhook_domain::ports::{Application, Grant, GrantError};
 use offhook_providers::{ApplicationSettings, application_within, applications};
+use offhook_testkit::fakes::cal_com::{BOOKINGS_PATH, EVENT_TYPES_PATH, FakeCalCom, SLOTS_PATH};
 use offhook_testkit::fakes::calendar::{API_PATH, BUSY_PATH, EVENTS_PATH, FakeCalendar};
 use offhook_testkit::fakes::crm::{CALLS_PATH, FakeCrm, SEARCH_PATH};
 use offhook_testkit::fakes::oauth::{Authority, REVOKE_PATH, TOKEN_PATH};
 use offhook_testkit::upstream::{Answer, Fault, UPSTREAM_WORDS, Upstream};
 use serde_json::{Value, json};
 
+use super::cal_com::{EVENT_TYPE_PATH, SLOT, wish};
 use super::{BACK, calendar, call, consent, granted, settings};
 
 /// The message to the model.
@@ -41,6 +43,7 @@ impl Word {
             Self::NobodyKnows => said.contains("or not. Do not try again"),
             Self::Gone => said.contains("nothing was booked"),
             Self::Unauthorized => said == "unauthorized",
+            Self::Status(404) if said.contains("no such event type") => true,
             Self::Status(status) => said.contains(&format!("refused with HTTP status {status}.")),
             Self::Often => said.contains("asked too often at the moment."),
             Self::Pause => said.contains("it wants a pause of 7 s."),
@@ -109,6 +112,8 @@ fn operations() -> Vec<Operation> {
     let visit = json!({"start": "2026-12-01T10:00", "title": "Max"});
     let moe = json!({"query": "moe"});
     let hello = json!({"contact_id": "1", "summary": "Hello"});
+    let free = json!({"event_type_id": 42, "date": "2026-12-01", "time_zone": "UTC"});
+    let max = wish();
     vec![
         of(slots, "GET", EVENTS_PATH, &day, Does::Looks),
         of(slots, "POST", BUSY_PATH, &day, Does::Looks),
@@ -123,12 +128,24 @@ fn operations() -> Vec<Operation> {
             Does::Looks,
         ),
         of("hubspot.log_call", "POST", CALLS_PATH, &hello, Does::Acts),
+        of(
+            "cal_com.event_types",
+            "GET",
+            EVENT_TYPES_PATH,
+            &json!({}),
+            Does::Looks,
+        ),
+        of("cal_com.free_slots", "GET", SLOTS_PATH, &free, Does::Looks),
+        of("cal_com.book", "GET", EVENT_TYPE_PATH, &max, Does::Looks),
+        of("cal_com.book", "GET", BOOKINGS_PATH, &max, Does::Looks),
+        of("cal_com.book", "POST", BOOKINGS_PATH, &max, Does::Books),
     ]
 }
 
 enum Fake {
     Calendar(FakeCalendar),
     Crm(FakeCrm),
+    CalCom(FakeCalCom),
 }
 
 /// A fake, with an application that has valid tokens.
@@ -158,7 +175,8 @@ impl World {
         let toolkit = operation.toolkit;
         let fake = match toolkit {
             "google_calendar" => Fake::Calendar(FakeCalendar::start().await),
-            _ => Fake::Crm(FakeCrm::start().await),
+            "hubspot" => Fake::Crm(FakeCrm::start().await),
+            _ => Fake::CalCom(FakeCalCom::start(&[SLOT]).await),
         };
         let (upstream, authority, _) = fake.parts();
         let application = at(toolkit, &upstream.base_url(), LIMIT);
@@ -191,6 +209,7 @@ impl Fake {
         match self {
             Self::Calendar(fake) => (&fake.upstream, &fake.authority, fake.events().len()),
             Self::Crm(fake) => (&fake.upstream, &fake.authority, fake.calls().len()),
+            Self::CalCom(fake) => (&fake.upstream, &fake.authority, fake.bookings().len()),
         }
     }
 }

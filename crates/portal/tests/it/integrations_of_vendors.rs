@@ -1,0 +1,90 @@
+//! Each further application of the catalog: connected, used, its tokens renewed, and what agents say of its faults.
+
+use offhook_domain::{IntegrationStatus, MemberRole};
+use offhook_providers::{ApplicationSettings, application};
+use offhook_testkit::fakes::cal_com::{BOOKINGS_PATH, FakeCalCom};
+use offhook_testkit::fakes::oauth::{Authority, TOKEN_PATH};
+use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS, Upstream};
+
+use crate::it::integrations::{agent, begin, chat, settings, told, tool};
+use crate::it::world::{Browser, World, must};
+
+/// A service with one connected application, and an admin of the account.
+struct Connected {
+    world: World,
+    ana: Browser,
+    agent: String,
+}
+
+impl Connected {
+    /// Connects the toolkit, and makes an agent that calls the function with these arguments, and says the answer.
+    async fn to(
+        toolkit: &str,
+        (upstream, authority): (&Upstream, &Authority),
+        (function, arguments): (&str, &str),
+    ) -> Self {
+        let base = upstream.base_url();
+        let settings = ApplicationSettings {
+            api_url: Some(base.clone()),
+            ..settings(&base)
+        };
+        let settings = ApplicationSettings {
+            revoke_url: settings.revoke_url.filter(|_| toolkit != "cal_com"),
+            ..settings
+        };
+        let world = World::start_with(vec![must(application(toolkit, &settings))]).await;
+        let ana = world.browser(MemberRole::Admin).await;
+        let url = begin(&ana, &format!("/integrations/{toolkit}/connect")).await;
+        let said = told(&ana, &authority.consent(&url)).await;
+        assert!(said.contains(" connected."), "{said}");
+        let name = format!("{toolkit}_{function}");
+        let id = tool(&world, &world.key().await, &name).await;
+        let prompt = format!("say: One moment.\ncall: {name} {arguments}\nthen: {{result}}.");
+        let agent = agent(&world, &[&id], &prompt).await;
+        Self { world, ana, agent }
+    }
+
+    /// A conversation shows these.
+    async fn says(&self, shown: &[&str]) {
+        let page = chat(&self.ana, &self.agent).await;
+        assert!(!page.body.contains(UPSTREAM_WORDS), "{}", page.body);
+        page.shows(shown);
+    }
+
+    async fn stands(&self, toolkit: &str) -> IntegrationStatus {
+        let integrations = self.world.services.integrations();
+        let all = must(integrations.list(self.world.account, None, 100).await).items;
+        let mut found = all.into_iter().filter(|one| one.toolkit.toolkit == toolkit);
+        must(found.next().ok_or("no such toolkit")).status
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_books_an_event_type_at_cal_com() {
+    let fake = FakeCalCom::start(&["2030-06-04T09:00:00.000-06:00"]).await;
+    let wish = r#"{"event_type_id":42,"start":"2030-06-04T09:00","name":"Zoe","email":"zoe@example.com","time_zone":"America/Mexico_City"}"#;
+    let vendor = (&fake.upstream, &fake.authority);
+    let connected = Connected::to("cal_com", vendor, ("book", wish)).await;
+    // A refused token is renewed by the refresh token, which is good once.
+    fake.authority.lapse();
+    connected.says(&["&quot;booked&quot;:true"]).await;
+    assert_eq!(fake.upstream.asked_of("POST", TOKEN_PATH).len(), 2);
+    assert_eq!(fake.bookings()[0]["attendee"]["email"], "zoe@example.com");
+
+    let fail = |fault| fake.upstream.fail("POST", BOOKINGS_PATH, fault, 1);
+    connected.says(&["the time may be taken"]).await;
+    fail(Fault::RetryAfter(429, 7));
+    connected
+        .says(&["it wants a pause of 7 s. Nothing was booked."])
+        .await;
+    fail(Fault::Status(500));
+    connected.says(&["it may have been booked, or not."]).await;
+    assert_eq!(fake.bookings().len(), 1);
+
+    let path = "/integrations/cal_com/disconnect";
+    let page = connected.ana.post(path, &[]).await;
+    let notice = page.header("set-cookie").unwrap_or_default();
+    assert!(notice.contains("did%20not%20confirm"), "{notice}");
+    let stands = connected.stands("cal_com").await;
+    assert_eq!(stands, IntegrationStatus::Disconnected);
+}
