@@ -207,14 +207,20 @@ impl Agents {
     }
 
     /// Changes an agent: `{name?, language?, status?, config?, expected_version?}`. `config` is merged (RFC 7396) into
-    /// the head; if that changes it, the next version is saved.
+    /// the head; if that changes it, or tools that it names have changed since it was published, the next version is saved.
     pub async fn update(&self, account: AccountId, id: AgentId, body: &Json) -> Result<AgentView> {
         let patch = UpdateAgent::read_from(body)?;
         let of_account = self.of(account).await?;
         for _ in 0..TRIES {
             let found = self.ctx.store.agent_with_config(account, id, None).await?;
             let (agent, stored) = found.ok_or(UseCaseError::NotFound)?;
-            let change = of_account.change(&agent, stored.as_deref(), &patch)?;
+            let mut change = of_account.change(&agent, stored.as_deref(), &patch)?;
+            if patch.config.is_some()
+                && change.config.is_none()
+                && self.has_other_tools(&agent).await?
+            {
+                change.config.clone_from(&stored);
+            }
             if changes_nothing(&change) {
                 return self.with_numbers(view(agent, stored)?).await;
             }
@@ -243,6 +249,27 @@ impl Agents {
             // again.
         }
         Err(UseCaseError::Conflict(Refusal::AgentContended))
+    }
+
+    /// Whether a tool is not what the head has pinned, if the head was published.
+    async fn has_other_tools(&self, agent: &Agent) -> Result<bool> {
+        let (store, account) = (&self.ctx.store, agent.account_id);
+        let pinned = store.pinned_tools(account, agent.id, agent.head_version);
+        for was in pinned.await? {
+            let Some((row, headers)) = store.tool_with_headers(account, was.id).await? else {
+                continue;
+            };
+            let read = |text: &str| Tool::from_stored(text).map_err(corrupt);
+            // What its server says about its functions is asked for when it is pinned.
+            let before = Tool {
+                described: Vec::new(),
+                ..read(&was.definition)?
+            };
+            if before != read(&row.definition)? || headers != was.headers {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn change(

@@ -71,7 +71,7 @@ pub enum Refusal {
         "the agent's settings require the suite `{suite}`, which has no scenarios: add one, or set `required_suite` to null",
         "La configuración del agente exige las pruebas «{suite}», que no tienen escenarios. Agrega uno o quita la exigencia.";
     SuiteUnpassed { suite: String, version: i32, names: String } =>
-        "version {version} has not passed the required suite `{suite}`: {names}; run it by POST /v1/agents/{{id}}/test-runs, then publish",
+        "version {version} has not passed the required suite `{suite}`: {names}; test it with the stored scenarios (POST /v1/agents/{{id}}/test-runs, or `offhook test` after `offhook agents apply`), then publish",
         "La versión {version} no ha aprobado las pruebas exigidas «{suite}»: {names}. Ejecútalas y luego publica.";
 
     // Tools.

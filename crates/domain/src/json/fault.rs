@@ -158,6 +158,7 @@ pub enum Fault {
         "`{provider}` no está configurado en este servicio (models.{provider}.base_url)";
     NoKey(provider: String) => "`{provider}` is not set up on this service, and the account has no key for it: add one in the portal under Settings, Provider credentials",
         "`{provider}` no está configurado en este servicio y la cuenta no tiene una clave: agrega una en el portal, en Configuración, Credenciales de proveedores";
+    AgentHasNo(name: String) => "the agent has no tool `{name}`", "el agente no tiene la herramienta «{name}»";
     NoAgent => "no agent of this account has this id", "ningún agente de esta cuenta tiene este id";
     NoNumber => "no number of this account has this id", "ningún número de esta cuenta tiene este id";
     NumberNotCarried => "engine agents cannot call from this number here: choose one that GET /v1/phone-numbers lists with this service's carrier",

@@ -52,7 +52,7 @@ pub(super) async fn judge(
         let (result, detail) = match check.kind {
             CheckKind::Analysis => extracted(check, stood, analysis).await,
             CheckKind::Judge => decided(check, stood).await,
-            _ => looked_at(check, &stood.played),
+            _ => looked_at(check, stood),
         };
         let kind = check.kind;
         all.push(Judged {
@@ -65,7 +65,14 @@ pub(super) async fn judge(
 }
 
 /// The checks that need no model.
-pub(super) fn looked_at(check: &Check, played: &Played) -> Verdict {
+fn looked_at(check: &Check, stood: &Stood) -> Verdict {
+    let played = &stood.played;
+    let named = check.tools.iter().flatten().chain(&check.tool);
+    if let Some(name) = named.into_iter().find(|name| !stood.tools.contains(*name)) {
+        // That it is not called says nothing.
+        let detail = format!("The agent has no tool `{name}`.");
+        return (CheckResult::Error, detail);
+    }
     let in_turn = |turn: usize| {
         check
             .turn
@@ -94,7 +101,12 @@ pub(super) fn looked_at(check: &Check, played: &Played) -> Verdict {
             let is_wanted = check.kind == CheckKind::Said;
             match found {
                 Some(line) => verdict(is_wanted, format!("Said: {}", quoted(&line.text))),
-                None => verdict(!is_wanted, "Not said."),
+                None => {
+                    let language = check.language.map(|language| language.as_str());
+                    let wanted = [check.text.as_deref(), check.pattern.as_deref(), language];
+                    let wanted = wanted.into_iter().flatten().next().unwrap_or_default();
+                    verdict(!is_wanted, format!("Not said: {}", quoted(wanted)))
+                }
             }
         }
         CheckKind::ToolCalled => {

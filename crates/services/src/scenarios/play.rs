@@ -5,11 +5,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use offhook_domain::json::{Fault, FieldError, item_path, member_path};
 use offhook_domain::{AccountId, Channel, Clock, EndedBy, TurnRole};
-use offhook_engine::ports::{Models, Tools as _};
+use offhook_engine::ports::{Models, Tools};
 use offhook_engine::{
     ChatEnd, ChatPiece, ChatSink, ClaimLost, Dialogue, Latencies, Persona, Turn, answer,
 };
+use offhook_storage::PinnedTool;
 use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::time::{Instant, timeout};
@@ -87,20 +89,36 @@ struct Stand {
     played: Mutex<Played>,
 }
 
+/// What scenarios are held with.
+pub(super) struct Subject<'a> {
+    pub(super) account: AccountId,
+    pub(super) version: i32,
+    pub(super) draft: &'a Draft,
+    pub(super) tools: &'a [PinnedTool],
+}
+
 /// Prepares the agent for a scenario: its tools answer as that says.
 pub(super) async fn staged(
     trials: &Trials,
-    (account, version): (AccountId, i32),
-    draft: &Draft,
-    (scenario, channel): (&Scenario, Channel),
+    subject: &Subject<'_>,
+    scenario: &Scenario,
+    channel: Channel,
 ) -> Result<Ready> {
+    let mocks = Arc::new(Mocks::new(&scenario.tools));
     let stage = Stage {
         channel,
-        version: Some(version),
-        mocks: Some(Arc::new(Mocks::new(&scenario.tools))),
+        version: Some(subject.version),
+        tools: Some((subject.tools.to_vec(), mocks)),
         notes: None,
     };
-    let mut ready = trials.prepare(account, draft, stage).await?;
+    let ready = trials.prepare(subject.account, subject.draft, stage);
+    let mut ready = ready.await?;
+    let known = names(&*ready.tools);
+    let mut named = (0..).zip(&scenario.tools);
+    if let Some((at, mock)) = named.find(|(_, mock)| !known.contains(&mock.name)) {
+        let path = member_path(&item_path("tools", at), "name");
+        return Err(FieldError::new(path, Fault::AgentHasNo(mock.name.clone())).into());
+    }
     ready.persona.guard |= scenario.wants_honesty();
     Ok(ready)
 }
@@ -108,11 +126,10 @@ pub(super) async fn staged(
 /// Holds the conversation. Fails if it cannot begin.
 pub(super) async fn play(
     trials: &Trials,
-    of: (AccountId, i32),
-    draft: &Draft,
+    subject: &Subject<'_>,
     scenario: &Scenario,
 ) -> Result<Stood> {
-    let ready = staged(trials, of, draft, (scenario, Channel::Chat)).await?;
+    let ready = staged(trials, subject, scenario, Channel::Chat).await?;
     let stand = Stand {
         agent: Arc::new(ready.persona.clone()),
         tools: Recorded::over(ready.tools.clone()),
@@ -130,7 +147,16 @@ pub(super) async fn play(
         models: stand.ready.providers.models.clone(),
         latencies: stand.ready.providers.latencies.clone(),
         agent: stand.agent,
+        tools: names(&*stand.ready.tools),
     })
+}
+
+pub(super) fn names(tools: &dyn Tools) -> Vec<String> {
+    let definitions = tools.definitions();
+    definitions
+        .iter()
+        .map(|tool| tool.name.to_string())
+        .collect()
 }
 
 /// A conversation that is over, and who can judge it.
@@ -139,6 +165,8 @@ pub(super) struct Stood {
     pub(super) models: Arc<dyn Models>,
     pub(super) latencies: Latencies,
     pub(super) agent: Arc<Persona>,
+    /// The names of its tools.
+    pub(super) tools: Vec<String>,
 }
 
 impl Stand {

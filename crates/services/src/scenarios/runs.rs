@@ -12,7 +12,7 @@ use offhook_domain::{
     AccountId, AgentConfig, AgentId, CheckKind, CheckResult, ConversationId, Scope, TestRunId,
     TestStatus, Timestamp,
 };
-use offhook_storage::{Store, StoreError, TestResult, TestRun, mint};
+use offhook_storage::{PinnedTool, Store, StoreError, TestResult, TestRun, ToolToPin, mint};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -21,7 +21,7 @@ use tracing::Instrument as _;
 
 use super::format::{AT_ONCE, Check, RunScenarios, Scenario};
 use super::judging::{Judged, judge};
-use super::play::{Played, play};
+use super::play::{Played, Subject, play};
 use super::recorded::before;
 use super::sound::play_by_sound;
 use super::{ScenarioView, Scenarios, required};
@@ -85,6 +85,7 @@ struct Bench {
     account: AccountId,
     run: TestRun,
     content: String,
+    tools: Vec<PinnedTool>,
     analysis: Option<String>,
     by_sound: bool,
     /// Conversations at once.
@@ -105,7 +106,7 @@ impl Scenarios {
             .and_then(|version| i32::try_from(version).ok())
             .unwrap_or(agent.head_version);
         let found = shared.store.agent_version(account, id, version).await?;
-        let Some((_, stored)) = found.and_then(|(_, version)| version) else {
+        let Some((about, stored)) = found.and_then(|(_, version)| version) else {
             return Err(match options.version {
                 Some(_) => FieldError::new("version", Fault::NoVersion).into(),
                 None => UseCaseError::Conflict(Refusal::AgentUnconfigured),
@@ -138,11 +139,23 @@ impl Scenarios {
             RUNS_AT_ONCE,
             Refusal::TestRunsBusy(RUNS_AT_ONCE),
         )?;
-        let tools = shared
-            .ctx
-            .tools_to_pin(account, &config, &shared.tool_client);
-        let tools: Vec<_> = tools.await??.into_iter().map(|(tool, _)| tool).collect();
-        let content = required::content(&shared.ctx, &agent, version, &stored, &tools).await?;
+        // A version that was published is tested with the tools that it serves with.
+        let (to_pin, tools): (Vec<ToolToPin>, Vec<PinnedTool>) = match about.published_at {
+            Some(_) => {
+                let pinned = shared.store.pinned_tools(account, id, version).await?;
+                (Vec::new(), pinned)
+            }
+            None => {
+                let tools = shared
+                    .ctx
+                    .tools_to_pin(account, &config, &shared.tool_client);
+                let tools = tools.await??.into_iter();
+                tools
+                    .map(|(tool, headers)| (tool.clone(), tool.pinned(headers)))
+                    .unzip()
+            }
+        };
+        let content = required::content(&shared.ctx, &agent, version, &stored, &to_pin).await?;
         let conversations: i64 = tested.iter().map(|one| one.scenario.runs).sum();
         let conversations = i32::try_from(conversations).unwrap_or(i32::MAX);
         self.trials.count(account, [0, 0, conversations]).await?;
@@ -175,6 +188,7 @@ impl Scenarios {
             account,
             run: run.clone(),
             content,
+            tools,
             analysis: analysis.and_then(|schema| schema.definition),
             by_sound: options.sound,
             places: Semaphore::new(parallel),
@@ -463,10 +477,16 @@ impl Bench {
             metadata: scenario.variables.clone(),
             ..self.draft.clone()
         };
-        let (trials, of) = (&self.scenarios.trials, (self.account, self.run.version));
+        let trials = &self.scenarios.trials;
+        let subject = Subject {
+            account: self.account,
+            version: self.run.version,
+            draft: &draft,
+            tools: &self.tools,
+        };
         let stood = match self.by_sound || scenario.recording.is_some() {
-            true => play_by_sound(trials, of, &draft, scenario).await,
-            false => play(trials, of, &draft, scenario).await,
+            true => play_by_sound(trials, &subject, scenario).await,
+            false => play(trials, &subject, scenario).await,
         };
         let stood = match stood {
             Ok(stood) => stood,

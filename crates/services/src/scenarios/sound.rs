@@ -19,11 +19,11 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use super::format::{CallerLine, Scenario};
 use super::mocks::Recorded;
 use super::persona::PlayedCaller;
-use super::play::{AnswerTime, Played, SaidLine, Stood, staged};
+use super::play::{AnswerTime, Played, SaidLine, Stood, Subject, names, staged};
 use crate::Refusal;
 use crate::error::{Result, UseCaseError};
 use crate::talks::{Talk, TalkEvent};
-use crate::trials::{Draft, Ready, Trials};
+use crate::trials::{Ready, Trials};
 
 /// How long the agent is quiet before the caller speaks.
 const PAUSE: Duration = Duration::from_millis(800);
@@ -62,14 +62,13 @@ struct Improvising<'a> {
 /// Holds the conversation. Fails if it cannot begin.
 pub(super) async fn play_by_sound(
     trials: &Trials,
-    of: (AccountId, i32),
-    draft: &Draft,
+    subject: &Subject<'_>,
     scenario: &Scenario,
 ) -> Result<Stood> {
-    let (account, _) = of;
+    let account = subject.account;
     // Refused before anything is spoken; the conversation takes a slot of its own.
     drop(trials.0.slot()?);
-    let mut ready = staged(trials, of, draft, (scenario, Channel::WidgetVoice)).await?;
+    let mut ready = staged(trials, subject, scenario, Channel::WidgetVoice).await?;
     if !ready.providers.can_speak(&ready.config) {
         return Err(UseCaseError::Conflict(Refusal::SpeechUnavailable));
     }
@@ -94,6 +93,7 @@ pub(super) async fn play_by_sound(
     };
     let budget = Duration::from_secs(scenario.budget_s.unsigned_abs());
     ready.persona.max_duration = ready.persona.max_duration.min(budget);
+    let names = names(&*ready.tools);
     let tools = Arc::new(Recorded::over(ready.tools.clone()));
     ready.tools = tools.clone();
     let agent = Arc::new(ready.persona.clone());
@@ -109,6 +109,7 @@ pub(super) async fn play_by_sound(
         models: providers.models.clone(),
         latencies: providers.latencies.clone(),
         agent,
+        tools: names,
     })
 }
 

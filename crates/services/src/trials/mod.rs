@@ -100,8 +100,8 @@ pub(crate) struct Stage {
     pub(crate) channel: Channel,
     /// The version whose settings count; `None`: the latest.
     pub(crate) version: Option<i32>,
-    /// What tools answer in place of what they do; `None`: they act.
-    pub(crate) mocks: Option<Arc<Mocks>>,
+    /// The tools, and what they answer in place of what they do; `None`: those of the draft, which act.
+    pub(crate) tools: Option<(Vec<PinnedTool>, Arc<Mocks>)>,
     /// Learns which passages are found.
     pub(crate) notes: Option<mpsc::UnboundedSender<TrialNote>>,
 }
@@ -111,7 +111,7 @@ impl Stage {
         Self {
             channel,
             version: None,
-            mocks: None,
+            tools: None,
             notes: Some(notes),
         }
     }
@@ -154,7 +154,7 @@ impl Trials {
         );
         let known = known.await?;
         let variables = &known.variables;
-        let tools = self.tools(account, &config, (id, variables), stage.mocks);
+        let tools = self.tools(account, &config, (id, variables), stage.tools);
         let tools = tools.await?;
         let guard = known.guards(&*tools);
         let (documents, folders) = named(&config.knowledge_base);
@@ -180,26 +180,26 @@ impl Trials {
         })
     }
 
-    /// The draft's tools as they are now.
+    /// The given tools, or the draft's as they are now.
     async fn tools(
         &self,
         account: AccountId,
         config: &AgentConfig,
         (id, variables): (ConversationId, &Variables),
-        mocks: Option<Arc<Mocks>>,
+        given: Option<(Vec<PinnedTool>, Arc<Mocks>)>,
     ) -> Result<Arc<dyn Tools>> {
         let shared = &self.0;
-        let tools = shared
-            .ctx
-            .tools_to_pin(account, config, &shared.tool_client);
-        let tools = tools.await??.into_iter();
-        let pinned: Vec<PinnedTool> = tools
-            .map(|(tool, headers)| PinnedTool {
-                id: tool.id,
-                definition: tool.definition,
-                headers,
-            })
-            .collect();
+        let (pinned, mocks) = match given {
+            Some((pinned, mocks)) => (pinned, Some(mocks)),
+            None => {
+                let tools = shared
+                    .ctx
+                    .tools_to_pin(account, config, &shared.tool_client);
+                let tools = tools.await??.into_iter();
+                let pinned = tools.map(|(tool, headers)| tool.pinned(headers));
+                (pinned.collect(), None)
+            }
+        };
         if pinned.is_empty() {
             return Ok(Arc::new(NoTools));
         }

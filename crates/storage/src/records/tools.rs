@@ -39,7 +39,20 @@ pub struct ToolToPin {
     pub definition: String,
 }
 
+impl ToolToPin {
+    /// The tool once it is pinned, with the values of its headers.
+    #[must_use]
+    pub fn pinned(self, headers: Option<String>) -> PinnedTool {
+        PinnedTool {
+            id: self.id,
+            definition: self.definition,
+            headers,
+        }
+    }
+}
+
 /// A tool as a version pinned it.
+#[derive(Clone)]
 pub struct PinnedTool {
     /// The original tool, which may have been deleted.
     pub id: ToolId,
