@@ -50,6 +50,10 @@ impl Remote {
         let key = key.or_else(|| variable("OFFHOOK_API_KEY")).context(
             "no API key: give --key or set OFFHOOK_API_KEY; `offhook key create` and the portal make one",
         )?;
+        ensure!(
+            url.starts_with("http://") || url.starts_with("https://"),
+            "--url: `{url}` has no scheme: write http://{url}"
+        );
         Api::new(url.trim_end_matches('/').to_owned(), key)
     }
 }

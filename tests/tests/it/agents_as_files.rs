@@ -299,6 +299,76 @@ both! {
         assert_eq!(folder.agent(text(&id)).await["published_version"], json!(3));
     }
 
+    async fn a_folder_goes_back_and_loses_what_it_leaves_out(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let folder = Folder::of(&server).await;
+        let agent = "---\nname: Desk\nlanguage: en-US\nconfig:\n  llm: {provider: scripted, model: scripted}\n  tools: [look]\n---\n\nsay: hello\n";
+        folder.write("desk/agent.md", agent);
+        let tool = "description: Looks.\nkind: http\nparameters: {type: object}\nhttp: {method: GET, url: https://example.com/one}\n";
+        folder.write("tools/look.yaml", tool);
+        folder.write("desk/scenarios/greets.yaml", "name: Greets\nturns: [Hi.]\nchecks: [{kind: said, text: hello}]\n");
+        folder.done("apply --publish").await;
+        let id = text(&folder.agents().await[0]["id"]).to_owned();
+        assert_eq!(folder.done("plan").await, "no changes\n");
+
+        // What the next version adds and the file no longer has is taken back.
+        let more = agent.replace("scripted}", "scripted, temperature: 1.5}\n  conversation: {max_duration_s: 120}");
+        folder.write("desk/agent.md", more.replace("\n---\n\n", "\nsettings: {time_zone: America/Tijuana}\n---\n\n"));
+        folder.done("apply --publish").await;
+        let before = folder.agent(&id).await;
+        assert_eq!(before["config"]["llm"]["temperature"], json!(1.5), "{before}");
+        let publish = folder.customer.command(&format!("agents publish {id} --version 1")).output();
+        let published = String::from_utf8(publish.await.expect("a command").stdout).expect("text");
+        assert_eq!(published, "published version 1\n");
+        let planned = folder.done("plan").await;
+        assert!(planned.contains("is the latest and customers get version 1: `apply --publish` publishes"), "{planned}");
+        folder.write("desk/agent.md", agent);
+        let (code, planned) = folder.run("plan").await;
+        assert_eq!(code, CHANGES);
+        for field in ["config.llm.temperature: 1.5 → ", "config.conversation.max_duration_s: 120 → ", "settings.time_zone: \"America/Tijuana\" → null"] {
+            assert!(planned.contains(field), "{field}: {planned}");
+        }
+        folder.done("apply --publish").await;
+        assert_eq!(folder.done("plan").await, "no changes\n");
+        let after = folder.agent(&id).await;
+        assert_ne!(after["config"]["conversation"], before["config"]["conversation"], "{after}");
+    }
+
+    async fn a_changed_tool_reaches_customers_with_the_next_version(database: Database) {
+        let server = Server::start(Options::on(database)).await;
+        let folder = Folder::of(&server).await;
+        folder.write("desk/agent.md", "---\nname: Desk\nlanguage: en-US\nconfig:\n  llm: {provider: scripted, model: scripted}\n  tools: [look]\n---\n\nsay: hello\n");
+        folder.write("tools/look.yaml", "description: Looks.\nkind: http\nparameters: {type: object}\nhttp: {method: GET, url: https://example.com/one}\n");
+        folder.write("desk/scenarios/greets.yaml", "name: Greets\nturns: [Hi.]\nchecks: [{kind: said, text: hello}]\n");
+        folder.done("apply --publish").await;
+        let id = text(&folder.agents().await[0]["id"]).to_owned();
+        folder.edit("tools/look.yaml", "/one", "/two");
+        let test = folder.customer.command(&format!("test {}", folder.dir.path().join("desk").display())).output();
+        let test = test.await.expect("a command");
+        let warned = String::from_utf8(test.stderr).expect("text");
+        assert_eq!(test.status.code(), Some(0), "{warned}");
+        assert!(warned.starts_with("warning: tools/look.yaml was edited and not applied"), "{warned}");
+        let (_, planned) = folder.run("plan").await;
+        assert!(planned.contains("~ changes: desk/agent.md\n  the next version, for tools/look.yaml\n"), "{planned}");
+        let applied = folder.done("apply --publish").await;
+        assert!(applied.ends_with("desk/agent.md: saved as version 2\ndesk/agent.md: published version 2\n"), "{applied}");
+        assert_eq!(folder.done("plan").await, "no changes\n");
+        assert_eq!(folder.agent(&id).await["published_version"], json!(2));
+
+        // What is left out of a tool has the default, and a scenario whose file is gone is deleted.
+        folder.edit("tools/look.yaml", "/two}", "/two, timeout_ms: 900}");
+        folder.done("apply").await;
+        folder.edit("tools/look.yaml", ", timeout_ms: 900", "");
+        fs::remove_file(folder.dir.path().join("desk/scenarios/greets.yaml")).expect("a file");
+        let (_, planned) = folder.run("plan").await;
+        for line in ["  http.timeout_ms: 900 → ", "- delete: desk/scenarios/greets.yaml\n"] {
+            assert!(planned.contains(line), "{line}: {planned}");
+        }
+        folder.done("apply").await;
+        assert_eq!(folder.customer.account.read("/v1/scenarios").await["data"], json!([]));
+        assert!(folder.done("plan").await.ends_with("no changes\n"));
+    }
+
     async fn of_two_people_who_apply_at_once_one_is_told(database: Database) {
         let server = Server::start(Options::on(database)).await;
         let ann = Folder::of(&server).await;
@@ -375,6 +445,17 @@ async fn a_folder_that_cannot_be_read_is_named_with_its_line() {
             "description: x\nkind: http\nhttp: {method: GET, url: https://example.com, headers: {X-Key: s3cr3t}}".to_owned(),
             "tools/t.yaml: `http.headers.X-Key` must name a variable of the environment, as `${NAME}`",
         ),
+        (
+            "tools/t.yaml",
+            "description: x\nkind: http\nhttp:\n  metod: GET\n  url: https://example.com\n".to_owned(),
+            "tools/t.yaml:1: `http.method`: is required",
+        ),
+        (
+            "d/agent.md",
+            format!("{agent}config:\n  llm:\n    temperature: hot\n---\n"),
+            "d/agent.md:6: `config.llm.temperature`: must be",
+        ),
+        ("d/agent.md", format!("{agent}required_suite: x\n---\n"), "d/agent.md:4: `required_suite` goes below `settings`"),
         ("offhook.lock", "- 1\n".to_owned(), "offhook.lock: is not a mapping"),
     ] {
         let folder = desk.another();

@@ -116,33 +116,14 @@ impl Api {
         self.exchange(request.json(&body)).await.context(doing)
     }
 
-    /// A request that waits for its turn where the rate limit refuses it.
-    pub(super) async fn patiently(
+    pub(super) async fn send_json(
         &self,
-        method: &Method,
+        method: Method,
         path: &str,
         body: &Value,
     ) -> anyhow::Result<Value> {
-        loop {
-            let request = self
-                .http
-                .request(method.clone(), format!("{}{path}", self.base));
-            let request = match body {
-                Value::Null => request,
-                body => request.json(body),
-            };
-            match self.exchange(request).await {
-                Err(Refused::Answered {
-                    status: 429,
-                    retry_after: Some(seconds),
-                    ..
-                }) if seconds <= SOON => {
-                    eprintln!("the rate limit is reached; going on in {seconds} s");
-                    tokio::time::sleep(Duration::from_secs(seconds)).await;
-                }
-                answer => return Ok(answer?),
-            }
-        }
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        Ok(self.exchange(request.json(body)).await?)
     }
 
     /// Places a call under an Idempotency-Key.
@@ -230,8 +211,26 @@ impl Api {
         response.json().await.map_err(unreachable)
     }
 
-    /// The answer, if it says success.
+    /// The answer, if it says success. A request that the rate limit refuses waits for its turn.
     async fn send(&self, request: RequestBuilder) -> Result<reqwest::Response, Refused> {
+        while let Some(again) = request.try_clone() {
+            match self.send_once(again).await {
+                Err(Refused::Answered {
+                    status: 429,
+                    retry_after: Some(seconds),
+                    ..
+                }) if seconds <= SOON => {
+                    eprintln!("the rate limit is reached; going on in {seconds} s");
+                    tokio::time::sleep(Duration::from_secs(seconds)).await;
+                }
+                answer => return answer,
+            }
+        }
+        // Its body cannot be sent twice.
+        self.send_once(request).await
+    }
+
+    async fn send_once(&self, request: RequestBuilder) -> Result<reqwest::Response, Refused> {
         let unreachable = |_| Refused::Unreachable(self.base.clone());
         let response = request
             .bearer_auth(&self.key)

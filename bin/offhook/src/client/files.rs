@@ -60,6 +60,16 @@ fn tool_name(path: &str) -> &str {
     name.strip_suffix(".yaml").unwrap_or(name)
 }
 
+/// The files of an agent and its tools that are not as they were last applied, if the folder was ever applied.
+pub(crate) fn unapplied(root: &Path, agent: &str) -> Result<Vec<String>> {
+    let folder = Folder::open(root)?;
+    let is_of_it =
+        |path: &&String| path.starts_with(TOOLS) || path.starts_with(&format!("{agent}/"));
+    let paths = folder.files.keys().filter(is_of_it);
+    let edited = paths.filter(|path| folder.is_edited(path) && !folder.lock.is_empty());
+    Ok(edited.cloned().collect())
+}
+
 impl FolderArgs {
     async fn open(self) -> Result<(Folder, Service, bool)> {
         let folder = Folder::open(&self.dir)?;

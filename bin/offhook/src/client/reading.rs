@@ -18,6 +18,14 @@ pub(crate) enum AgentsCommand {
     Plan(FolderArgs),
     /// Save what the folder changes, as new versions.
     Apply(ApplyArgs),
+    /// Publish a version; one that was published before goes back at once, without a test.
+    Publish {
+        /// The version [default: the latest].
+        #[arg(long = "version", value_name = "N")]
+        version: Option<i64>,
+        #[command(flatten)]
+        one: OneArgs,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -83,7 +91,13 @@ impl AgentsCommand {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         match self {
             Self::List(page) => {
-                let columns = ["id", "name", "status", "published_version"];
+                let columns = [
+                    "id",
+                    "name",
+                    "status",
+                    "current_version",
+                    "published_version",
+                ];
                 list(page, "/v1/agents", &[], columns).await
             }
             Self::Show(one) => {
@@ -98,6 +112,13 @@ impl AgentsCommand {
             Self::Diff(folder) => folder.diff().await,
             Self::Plan(folder) => folder.plan().await,
             Self::Apply(apply) => apply.run().await,
+            Self::Publish { version, one } => {
+                let path = format!("/v1/agents/{}/publish", one.id);
+                let body = json!({"version": version});
+                let agent = one.remote.api()?.post(&path, body, "publishing").await?;
+                let words = format!("published version {}", agent["published_version"]);
+                output::print(one.json, &agent, &words)
+            }
         }
     }
 }

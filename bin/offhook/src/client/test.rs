@@ -1,5 +1,6 @@
 //! `offhook test`: holds the conversations of a folder's scenarios with an agent.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use serde_json::Map;
@@ -10,6 +11,8 @@ use crate::prelude::*;
 
 /// Bytes of a file of scenarios.
 const FILE_BYTES: u64 = 1 << 20;
+
+const XML: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
 /// The folder in an agent's folder that holds its scenarios.
 const FOLDER: &str = "scenarios";
@@ -47,11 +50,21 @@ pub(crate) struct TestArgs {
 impl TestArgs {
     /// Code 0: all scenarios passed; 1: one failed; 2: they could not be held.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let is_junit = self.junit;
         match self.passes().await {
             Ok(true) => Ok(()),
             Ok(false) => Err(Exit(1).into()),
             Err(error) => {
-                eprintln!("error: {}", output::printable(&format!("{error:#}")));
+                let words = output::printable(&format!("{error:#}"));
+                if is_junit {
+                    let words = escaped(&words);
+                    println!(
+                        "{XML}<testsuites>\n<testsuite name=\"offhook\" tests=\"1\" failures=\"0\" errors=\"1\">\n\
+                         <testcase classname=\"offhook\" name=\"run\"><error message=\"{words}\"/></testcase>\n\
+                         </testsuite>\n</testsuites>"
+                    );
+                }
+                eprintln!("error: {words}");
                 Err(Exit(2).into())
             }
         }
@@ -75,6 +88,11 @@ impl TestArgs {
         }
         if let Some(runs) = self.runs {
             options["runs"] = runs.into();
+        }
+        for file in unapplied(&self.folder)? {
+            eprintln!(
+                "warning: {file} was edited and not applied: the agent is tested as the service has it, and a required suite counts scenarios as they were applied"
+            );
         }
         let api = self.remote.api()?;
         let is_silent = self.json || self.junit;
@@ -151,6 +169,13 @@ fn faults(result: &Value) -> Vec<String> {
         if let Some(error) = conversation["error"].as_str() {
             faults.push(error.to_owned());
         }
+        let is_passed = conversation["status"] == "passed";
+        for tool in all(&conversation["played"]["tools"]) {
+            if tool["failed"] == true && !is_passed {
+                let word = |name: &str| tool[name].as_str().unwrap_or_default().to_owned();
+                faults.push(format!("tool {} failed: {}", word("name"), word("answer")));
+            }
+        }
         for check in all(&conversation["checks"]) {
             if check["result"] != "pass" {
                 let word = |name: &str| check[name].as_str().unwrap_or_default().to_owned();
@@ -185,7 +210,7 @@ fn junit(run: &Value) -> String {
     let results = run["results"].as_array().cloned().unwrap_or_default();
     let count = |status: &str| results.iter().filter(|one| one["status"] == status).count();
     let mut xml = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"offhook\" tests=\"{}\" \
+        "{XML}<testsuites>\n<testsuite name=\"offhook\" tests=\"{}\" \
          failures=\"{}\" errors=\"{}\">\n",
         results.len(),
         count("failed"),
@@ -245,7 +270,7 @@ fn scenarios_in(folder: &Path) -> anyhow::Result<(Vec<Value>, Option<String>)> {
         folder.display()
     );
     files.sort();
-    let (mut scenarios, mut agent) = (Vec::new(), None);
+    let (mut scenarios, mut agent, mut names) = (Vec::new(), None, HashSet::new());
     for file in files {
         let mut scenario = read(&file).with_context(|| file.display().to_string())?;
         if let Some(named) = scenario.remove("agent_id") {
@@ -257,9 +282,31 @@ fn scenarios_in(folder: &Path) -> anyhow::Result<(Vec<Value>, Option<String>)> {
             );
             agent = named;
         }
-        scenarios.push(Value::Object(scenario));
+        let scenario = Value::Object(scenario);
+        let json = Json::parse(scenario.to_string().as_bytes())?;
+        let read = offhook_services::Scenario::of_json(&json);
+        let read = read.with_context(|| file.display().to_string())?;
+        ensure!(
+            names.insert(read.name.clone()),
+            "{}: another scenario here is named `{}`, too: choose another name",
+            file.display(),
+            read.name
+        );
+        scenarios.push(scenario);
     }
     Ok((scenarios, agent))
+}
+
+/// The edited files of the agent whose folder this is, if it is one.
+fn unapplied(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let folder = folder.canonicalize()?;
+    let agent = folder.file_name().and_then(|name| name.to_str());
+    match folder.parent().zip(agent) {
+        Some((root, agent)) if root.join("offhook.lock").is_file() => {
+            super::files::unapplied(root, agent)
+        }
+        _ => Ok(Vec::new()),
+    }
 }
 
 /// The agent of a folder that `offhook agents` has written or applied.

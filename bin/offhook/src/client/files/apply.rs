@@ -93,7 +93,7 @@ impl Work<'_> {
     }
 
     async fn send(&self, method: Method, path: &str, body: &Value) -> Result<Value> {
-        self.service.api.patiently(&method, path, body).await
+        self.service.api.send_json(method, path, body).await
     }
 
     async fn tool(&mut self, step: &Step) -> Result<String> {
@@ -124,6 +124,12 @@ impl Work<'_> {
     async fn scenario(&mut self, step: &Step) -> Result<String> {
         let path = "/v1/scenarios";
         let saved = match &step.remote {
+            Some(item) if step.value.is_null() => {
+                let path = format!("{path}/{}", item.id);
+                self.send(Method::DELETE, &path, &json!({})).await?;
+                self.folder.lock.shift_remove(&step.path);
+                return Ok("deleted".to_owned());
+            }
             None => {
                 let mut body = step.value.clone();
                 body["agent_id"] = self.folder.locked(&agent_of(&step.path), "id").into();
@@ -174,7 +180,11 @@ impl Work<'_> {
         if id.is_empty() {
             let made = self.send(Method::POST, "/v1/agents", &body).await?;
             (id, version) = (word(&made, "id"), number(&made, "current_version"));
-        } else if body != json!({}) {
+        } else if body != json!({}) || step.tools.is_some() {
+            // The service saves the next version if the tools are not those of the last one.
+            if body["config"].is_null() {
+                body["config"] = json!({});
+            }
             body["expected_version"] = version.into();
             let path = format!("/v1/agents/{id}");
             let saved = self.send(Method::PATCH, &path, &body).await?;
@@ -186,7 +196,7 @@ impl Work<'_> {
         let settings = patch(&step.changes, |field| field == "settings");
         if settings != json!({}) {
             let path = format!("/v1/agents/{id}/settings");
-            let mut body = own_settings(self.service.api.get_patiently(&path).await?);
+            let mut body = own_settings(self.service.api.get(&path).await?);
             merge(&mut body, &settings["settings"]);
             body["expected_version"] = version.into();
             let saved = self.send(Method::PUT, &path, &body).await?;
@@ -213,7 +223,7 @@ impl Work<'_> {
         let at = format!("/v1/agents/{}", self.folder.locked(path, "id"));
         let version = self.folder.locked(path, "at").split(' ').next();
         let version: i64 = version.unwrap_or_default().parse()?;
-        let agent = self.service.api.get_patiently(&at).await?;
+        let agent = self.service.api.get(&at).await?;
         if number(&agent, "published_version") == version {
             return Ok(None);
         }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{ErrorKind, Read as _};
 
 use anyhow::Result;
-use offhook_services::Scenario;
+use offhook_services::{AgentSettings, Scenario};
 use ring::digest::{SHA256, digest};
 use serde_json::Map;
 
@@ -341,7 +341,16 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Value> {
         .keys()
         .find(|name| !MEMBERS.contains(&name.as_str()))
     {
-        bail!(unknown(path, text, name, MEMBERS));
+        let has = |value: Value| value.get(name).is_some();
+        let section = match () {
+            () if has(json!(AgentSettings::default())) => "settings",
+            () if has(json!(AgentConfig::new(""))) => "config",
+            () => bail!(unknown(path, text, name, MEMBERS)),
+        };
+        bail!(
+            "{path}:{}: `{name}` goes below `{section}`",
+            line_of(text, name)
+        );
     }
     for name in ["name", "language"] {
         let is_there = members.get(name).is_some_and(Value::is_string);
@@ -370,9 +379,10 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Value> {
 fn scenario(path: &str, text: &str) -> Result<Value> {
     let given = serde_json::to_vec(&yaml(path, text)?)?;
     let read = Json::parse(&given).map_err(anyhow::Error::from);
-    let read = read.and_then(|json| Ok(Scenario::of_json(&json)?));
-    let mut whole: Value =
-        serde_json::from_str(&read.context(path.to_owned())?.to_json().to_compact())?;
+    let read = read.map(|json| Scenario::of_json(&json));
+    let read = read.context(path.to_owned())?;
+    let read = read.map_err(|error| fault(path, text, &error))?;
+    let mut whole: Value = serde_json::from_str(&read.to_json().to_compact())?;
     if let Some(members) = whole.as_object_mut() {
         members.retain(|_, value| !value.is_null());
     }
@@ -404,6 +414,13 @@ pub(super) fn unknown(
         "{path}:{}: `{name}` is not a field: {remedy}",
         line_of(text, name)
     )
+}
+
+/// The fault of a field of a file, and where it is.
+pub(super) fn fault(path: &str, text: &str, fault: &FieldError) -> anyhow::Error {
+    let name = fault.path.rsplit('.').next().unwrap_or_default();
+    let name = name.split('[').next().unwrap_or_default();
+    anyhow::anyhow!("{path}:{}: {fault}", line_of(text, name))
 }
 
 fn line_of(text: &str, name: &str) -> usize {

@@ -1,12 +1,13 @@
 //! What would change at the service, member by member.
 
-use anyhow::{Context as _, Result, ensure};
-use serde_json::{Value, json};
+use anyhow::Result;
+use offhook_domain::tool::{HIDDEN, Header};
 use similar::TextDiff;
 use url::Url;
 
-use super::folder::{self, Folder, KNOWLEDGE, Kind};
-use super::remote::{Item, Service, own_config, word};
+use super::folder::{self, Folder, KNOWLEDGE, Kind, TOOLS};
+use super::remote::{Item, Service, own_config, own_tool, with_some_ids, word};
+use crate::prelude::*;
 
 /// Members of which the file has the whole: what it leaves out is removed. Elsewhere it stays as it is.
 const WHOLE: &str = "analysis_schema parameters http.headers mcp.headers config.dynamic_variables config.stt.settings config.voice.settings config.voice.fallback_voices";
@@ -29,6 +30,8 @@ pub(super) struct Step {
     pub(super) meanwhile: Option<String>,
     /// A variable of the environment without which it cannot be applied.
     pub(super) unset: Option<String>,
+    /// Files of tools that are changed with it: an agent uses them from its next version on.
+    pub(super) tools: Option<String>,
 }
 
 #[derive(Default)]
@@ -62,7 +65,13 @@ impl Plan {
                 Kind::Document => document(folder, service, path)?,
                 Kind::Tool => tool(folder, service, path)?,
                 Kind::Scenario => scenario(folder, service, path)?,
-                Kind::Agent => agent(folder, service, path, is_sure).await?,
+                Kind::Agent => {
+                    let tools = plan.changed_tools(folder, path)?;
+                    let is_sure = is_sure && tools.is_none();
+                    let mut step = agent(folder, service, path, is_sure).await?;
+                    step.tools = tools.filter(|_| step.remote.is_some());
+                    step
+                }
             };
             match step {
                 Step {
@@ -73,7 +82,10 @@ impl Plan {
                     plan.notes.push(words);
                 }
                 Step {
-                    changes, remote, ..
+                    changes,
+                    remote,
+                    tools: None,
+                    ..
                 } if changes.is_empty() => {
                     plan.same.extend(remote.map(|item| (path.clone(), item)));
                 }
@@ -85,15 +97,54 @@ impl Plan {
             .keys()
             .filter(|path| !folder.files.contains_key(*path))
         {
+            let agent = folder::agent_of(path);
+            if Kind::of(path) == Kind::Scenario && folder.files.contains_key(&agent) {
+                plan.steps.extend(gone_scenario(folder, service, path));
+                continue;
+            }
             plan.notes.push(format!("{path}: is gone here and stays at the service, where the API or the portal removes it"));
         }
+        plan.note_unpublished(service);
         Ok(plan)
+    }
+
+    /// Notes the agents whose customers get another version than the latest.
+    fn note_unpublished(&mut self, service: &Service) {
+        for (path, item) in &self.same {
+            let mut listed = service.agents.iter();
+            let Some(agent) = listed.find(|agent| agent["id"] == *item.id) else {
+                continue;
+            };
+            let number = |name: &str| agent[name].as_i64().unwrap_or(0);
+            let (latest, served) = (number("current_version"), number("published_version"));
+            if Kind::of(path) == Kind::Agent && latest != served {
+                let served = match served {
+                    0 => "none is published".to_owned(),
+                    served => format!("customers get version {served}"),
+                };
+                self.notes.push(format!("{path}: version {latest} is the latest and {served}: `apply --publish` publishes version {latest}"));
+            }
+        }
+    }
+
+    /// The files of an agent's tools that are to be changed.
+    fn changed_tools(&self, folder: &Folder, path: &str) -> Result<Option<String>> {
+        let agent = folder::parse(path, &folder.files[path])?;
+        let names = agent["config"]["tools"].as_array().into_iter().flatten();
+        let files = names.map(|name| format!("{TOOLS}{}.yaml", name.as_str().unwrap_or_default()));
+        let changes = |file: &String| {
+            let mut steps = self.steps.iter();
+            steps.any(|step| step.path == *file && step.remote.is_some())
+        };
+        let changed: Vec<String> = files.filter(changes).collect();
+        Ok((!changed.is_empty()).then(|| changed.join(", ")))
     }
 
     pub(super) fn words(&self) -> String {
         let (mut lines, mut new) = (Vec::new(), 0);
         for step in &self.steps {
             let what = match (&step.remote, Kind::of(&step.path)) {
+                (Some(_), _) if step.value.is_null() => "- delete:",
                 (None, _) => "+ new:",
                 (_, Kind::Document) => "+ new, in place of the document before:",
                 _ => "~ changes:",
@@ -101,6 +152,8 @@ impl Plan {
             new += usize::from(what.starts_with('+'));
             lines.push(format!("{what} {}", step.path));
             lines.extend(step.changes.iter().map(Change::words));
+            let tools = step.tools.iter();
+            lines.extend(tools.map(|tools| format!("  the next version, for {tools}")));
             lines.extend(step.meanwhile.iter().map(|words| format!("  ! {words}")));
             lines.extend(
                 step.unset
@@ -149,15 +202,17 @@ impl Change {
 
 impl Step {
     /// Compares a file with what the service has, which is `old` if it has none.
-    fn of(folder: &Folder, path: &str, remote: Option<Item>, old: Value) -> Result<Self> {
-        let value = folder::parse(path, &folder.files[path])?;
+    fn of(path: &str, value: Value, remote: Option<Item>, old: &Value) -> Self {
         let mut changes = Vec::new();
-        let old = remote.as_ref().map_or(&old, |item| &item.value);
+        let old = remote.as_ref().map_or(old, |item| &item.value);
         compare(&value, old, &mut Vec::new(), &mut changes);
-        let mut step = Self::default();
-        (step.path, step.value, step.changes) = (path.to_owned(), value, changes);
-        step.remote = remote;
-        Ok(step)
+        Self {
+            path: path.to_owned(),
+            remote,
+            value,
+            changes,
+            ..Self::default()
+        }
     }
 
     /// The file's stable form, as the service has it and as it would have it.
@@ -183,7 +238,8 @@ fn document(folder: &Folder, service: &Service, path: &str) -> Result<Step> {
         .as_ref()
         .map_or(&path[KNOWLEDGE.len()..], |item| item.name.as_str());
     let name = json!(name);
-    let mut step = Step::of(folder, path, remote, json!({}))?;
+    let value = folder::parse(path, &folder.files[path])?;
+    let mut step = Step::of(path, value, remote, &json!({}));
     // Its content at the service is what was sent there, as nothing changes that.
     step.changes.retain(|_| folder.is_edited(path));
     for change in &mut step.changes {
@@ -200,7 +256,8 @@ fn tool(folder: &Folder, service: &Service, path: &str) -> Result<Step> {
         .tools()
         .find(|item| item.id == id || id.is_empty() && item.name == super::tool_name(path));
     ensure!(id.is_empty() || remote.is_some(), gone(path));
-    let mut step = Step::of(folder, path, remote, json!({ "http": {}, "mcp": {} }))?;
+    let value = whole_tool(path, &folder.files[path])?;
+    let mut step = Step::of(path, value, remote, &json!({ "http": {}, "mcp": {} }));
     let section = sent_by(&step.value);
     let nothing = Value::Null;
     let old = step.remote.as_ref().map_or(&nothing, |item| &item.value);
@@ -252,6 +309,28 @@ fn tool(folder: &Folder, service: &Service, path: &str) -> Result<Step> {
     Ok(step)
 }
 
+/// A file's tool with every default, as the service has it.
+fn whole_tool(path: &str, text: &str) -> Result<Value> {
+    let given = folder::parse(path, text)?;
+    let section = sent_by(&given);
+    let headers = &given[section]["headers"];
+    // A value that stays at the service is any here.
+    let names = headers.as_object().into_iter().flatten();
+    let kept: Vec<Header> = names
+        .map(|(name, _)| (name.clone(), HIDDEN.to_owned()))
+        .collect();
+    let mut named = given.clone();
+    named["name"] = super::tool_name(path).into();
+    let named = Json::parse(named.to_string().as_bytes())?;
+    let read = Tool::from_json(&named, &kept);
+    let (tool, _) = read.map_err(|fault| folder::fault(path, text, &fault))?;
+    let mut whole = own_tool(&serde_json::from_str(&tool.to_json().to_compact())?);
+    if headers.is_object() {
+        whole[section]["headers"] = headers.clone();
+    }
+    Ok(whole)
+}
+
 fn scenario(folder: &Folder, service: &Service, path: &str) -> Result<Step> {
     let agent = folder::agent_of(path);
     ensure!(
@@ -259,14 +338,15 @@ fn scenario(folder: &Folder, service: &Service, path: &str) -> Result<Step> {
         "{path}: its agent is missing: {agent}"
     );
     let id = folder.locked(path, "id");
-    let name = word(&folder::parse(path, &folder.files[path])?, "name");
+    let value = folder::parse(path, &folder.files[path])?;
+    let name = word(&value, "name");
     // A scenario's name is unique for its agent.
     let remote = service
         .scenarios_of(folder.locked(&agent, "id"))
         .find(|item| item.id == id || id.is_empty() && item.name == name);
     ensure!(id.is_empty() || remote.is_some(), gone(path));
-    let mut step = Step::of(folder, path, remote, json!({}))?;
-    // The file has the whole of it: what it leaves out is removed.
+    let mut step = Step::of(path, value, remote, &json!({}));
+    // What the file leaves out is removed.
     let old = step.remote.as_ref().and_then(|item| item.value.as_object());
     let left_out = old
         .into_iter()
@@ -315,11 +395,16 @@ async fn agent(folder: &Folder, service: &mut Service, path: &str, is_sure: bool
         "analysis_schema": null,
     });
     let old = remote.as_ref().map_or(&blank, |item| &item.value).clone();
-    let mut step = Step::of(folder, path, remote, blank)?;
     let text = &folder.files[path];
+    let mut value = folder::parse(path, text)?;
+    fill(&mut value, &blank, &mut Vec::new());
+    let mut step = Step::of(path, value, remote, &blank);
     check_fields(path, text, &step.value, &old, &mut Vec::new())?;
     let names = service.to_ids(&mut step.value["config"].clone(), folder);
     names.with_context(|| path.to_owned())?;
+    if !step.changes.is_empty() {
+        check_values(path, text, &step.value)?;
+    }
     let at = folder.locked(path, "at");
     match &step.remote {
         Some(item) if item.at != at => {
@@ -331,11 +416,26 @@ async fn agent(folder: &Folder, service: &mut Service, path: &str, is_sure: bool
             let is_taken = service.agents.iter().any(|agent| agent["name"] == *name);
             ensure!(
                 !is_taken,
-                "{path}: the account has an agent named {name}: pull it, or give this one another name"
+                "{path}: the account has an agent named {name}, which offhook.lock does not know: restore that file, pull into an empty folder, or give this one another name"
             );
         }
     }
     Ok(step)
+}
+
+/// A scenario whose file is gone is deleted.
+fn gone_scenario(folder: &Folder, service: &Service, path: &str) -> Option<Step> {
+    let id = folder.locked(path, "id");
+    let agent = folder.locked(&folder::agent_of(path), "id");
+    let item = service.scenarios_of(agent).find(|item| item.id == id)?;
+    let meanwhile =
+        (item.at != folder.locked(path, "at")).then(|| format!("it was changed at {}", item.at));
+    Some(Step {
+        path: path.to_owned(),
+        remote: Some(item),
+        meanwhile,
+        ..Step::default()
+    })
 }
 
 /// Whether the version, language and name of an agent are those of a mark.
@@ -401,6 +501,32 @@ fn check_fields(
         }
         field.pop();
     }
+    Ok(())
+}
+
+/// What a file leaves out has the default.
+fn fill(value: &mut Value, defaults: &Value, field: &mut Vec<String>) {
+    let (Value::Object(value), Value::Object(defaults)) = (value, defaults) else {
+        return;
+    };
+    for (name, default) in defaults {
+        field.push(name.clone());
+        match value.get_mut(name) {
+            Some(value) if !is_whole(field) => fill(value, default, field),
+            Some(_) => {}
+            None => drop(value.insert(name.clone(), default.clone())),
+        }
+        field.pop();
+    }
+}
+
+/// That an agent's values are valid, as far as that can be told here.
+fn check_values(path: &str, text: &str, agent: &Value) -> Result<()> {
+    let config = with_some_ids(agent["config"].clone())?;
+    let config = Json::parse(config.to_string().as_bytes())?;
+    let language = word(agent, "language");
+    let read = AgentConfig::from_json(&config, "config", &language);
+    read.map_err(|fault| folder::fault(path, text, &fault))?;
     Ok(())
 }
 

@@ -1,7 +1,6 @@
 //! What the service has, in the shape of the files.
 
 use anyhow::Result;
-use reqwest::Method;
 
 use super::folder::{Folder, KNOWLEDGE, TOOLS};
 use crate::client::Api;
@@ -80,15 +79,7 @@ impl Service {
 
     pub(super) fn tools(&self) -> impl Iterator<Item = Item> {
         self.known[OF_TOOLS].iter().map(|tool| {
-            let mut value = tool.clone();
-            let is_derived = matches!(tool["kind"].as_str(), Some("transfer" | "dtmf"));
-            if let Some(members) = value.as_object_mut() {
-                members.retain(|name, value| match name.as_str() {
-                    "id" | "name" | "created_at" | "updated_at" => false,
-                    "parameters" => !is_derived,
-                    _ => !value.is_null(),
-                });
-            }
+            let value = own_tool(tool);
             let [id, name, at] = ["id", "name", "updated_at"].map(|name| word(tool, name));
             Item::new(id, name, at, value)
         })
@@ -149,10 +140,10 @@ impl Service {
             return Ok(read.clone());
         }
         let path = format!("/v1/agents/{id}");
-        let agent = self.api.get_patiently(&path).await?;
-        let settings = self.api.get_patiently(&format!("{path}/settings")).await?;
+        let agent = self.api.get(&path).await?;
+        let settings = self.api.get(&format!("{path}/settings")).await?;
         let path = format!("{path}/analysis-schema");
-        let analysis = self.api.get_patiently(&path).await?;
+        let analysis = self.api.get(&path).await?;
         if !ids(&agent, "doc_ids").is_empty() || !ids(&agent, "folder_ids").is_empty() {
             self.read_documents().await?;
         }
@@ -227,7 +218,7 @@ impl Service {
     /// What is said of an agent that has changed since: its latest version, and the key that saved it.
     pub(super) async fn meanwhile(&self, id: &str, since: &str) -> Result<String> {
         let path = format!("/v1/agents/{id}/versions?limit=1");
-        let versions = self.api.get_patiently(&path).await?;
+        let versions = self.api.get(&path).await?;
         let latest = &versions["data"][0];
         let (version, at) = (latest["version"].to_string(), word(latest, "created_at"));
         let since = since.split(' ').next().unwrap_or_default();
@@ -250,7 +241,7 @@ impl Service {
         let from = Timestamp::parse_from(at).ok()?;
         let from = from.minus(Duration::from_secs(15));
         let query = format!("/v1/logs?status=2xx&from={from}&to={at}&limit=100");
-        let log = self.api.get_patiently(&query).await.ok()?;
+        let log = self.api.get(&query).await.ok()?;
         let is_it = |entry: &&Value| {
             let path = entry["path"].as_str().unwrap_or_default();
             let is_change = matches!(entry["method"].as_str(), Some("PATCH" | "PUT"));
@@ -259,6 +250,20 @@ impl Service {
         let entry = log["data"].as_array()?.iter().find(is_it)?;
         Some(word(entry, "key_prefix"))
     }
+}
+
+/// A tool as its file has it.
+pub(super) fn own_tool(tool: &Value) -> Value {
+    let mut value = tool.clone();
+    let is_derived = matches!(tool["kind"].as_str(), Some("transfer" | "dtmf"));
+    if let Some(members) = value.as_object_mut() {
+        members.retain(|name, value| match name.as_str() {
+            "id" | "name" | "created_at" | "updated_at" => false,
+            "parameters" => !is_derived,
+            _ => !value.is_null(),
+        });
+    }
+    value
 }
 
 /// A configuration with names where the service has ids; without one, that of an agent with every default.
@@ -295,6 +300,16 @@ fn rename(
     Ok(())
 }
 
+/// The configuration with ids of nothing in place of names, for a reader that wants ids.
+pub(super) fn with_some_ids(mut config: Value) -> Result<Value> {
+    let count = std::cell::Cell::new(0_u32);
+    rename(&mut config, true, &|_, _| {
+        count.set(count.get() + 1);
+        Ok(format!("00000000-0000-4000-8000-{:012}", count.get()))
+    })?;
+    Ok(config)
+}
+
 fn ids(agent: &Value, member: &str) -> Vec<String> {
     let ids = agent["config"]["knowledge_base"][member].as_array();
     let ids = ids.into_iter().flatten().filter_map(Value::as_str);
@@ -322,17 +337,11 @@ pub(super) fn word(value: &Value, name: &str) -> String {
 async fn list(api: &Api, path: &str) -> Result<Vec<Value>> {
     let (mut all, mut cursor) = (Vec::new(), String::new());
     loop {
-        let page = api.get_patiently(&format!("{path}{cursor}")).await?;
+        let page = api.get(&format!("{path}{cursor}")).await?;
         all.extend(page["data"].as_array().cloned().unwrap_or_default());
         match page["next_cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
             None => return Ok(all),
         }
-    }
-}
-
-impl Api {
-    pub(super) async fn get_patiently(&self, path: &str) -> Result<Value> {
-        self.patiently(&Method::GET, path, &Value::Null).await
     }
 }
