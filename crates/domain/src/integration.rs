@@ -28,6 +28,8 @@ vocabulary! {
         Calendar => "calendar",
         /// Contacts and deals.
         Crm => "crm",
+        /// Messages to a team.
+        Messaging => "messaging",
     }
 }
 

@@ -6,6 +6,7 @@ mod cal_com;
 mod calendar;
 mod crm;
 mod oauth;
+mod slack;
 mod slots;
 
 use std::fmt;
@@ -26,10 +27,11 @@ pub use oauth::token_refusal;
 
 type Result<T, E = ApplicationError> = std::result::Result<T, E>;
 
-const ALL: [&Definition; 3] = [
+const ALL: [&Definition; 4] = [
     &cal_com::DEFINITION,
     &calendar::DEFINITION,
     &crm::DEFINITION,
+    &slack::DEFINITION,
 ];
 
 /// The toolkits of the catalog that this service implements itself.

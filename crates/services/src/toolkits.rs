@@ -14,7 +14,7 @@ pub struct Toolkit {
 }
 
 /// Every toolkit, in the order of the keys.
-pub(crate) const TOOLKITS: [Toolkit; 3] = [
+pub(crate) const TOOLKITS: [Toolkit; 4] = [
     Toolkit {
         toolkit: "cal_com",
         name: "Cal.com",
@@ -29,6 +29,11 @@ pub(crate) const TOOLKITS: [Toolkit; 3] = [
         toolkit: "hubspot",
         name: "HubSpot",
         category: IntegrationCategory::Crm,
+    },
+    Toolkit {
+        toolkit: "slack",
+        name: "Slack",
+        category: IntegrationCategory::Messaging,
     },
 ];
 

@@ -84,7 +84,7 @@ mod tests {
                 &[("GOOGLE_CALENDAR__TOKEN_URL", "s3cret")],
                 "setting `integrations.google_calendar.token_url` (",
             ),
-            (&[("SLACK__CLIENT_ID", "id")], "unknown setting "),
+            (&[("SALESFORCE__CLIENT_ID", "id")], "unknown setting "),
         ] {
             let fault = read(given).unwrap_err();
             assert!(fault.starts_with(message), "{fault}");

@@ -50,6 +50,7 @@ async fn the_whole_catalog_is_listed_by_toolkit() {
         offered("cal_com", "Cal.com", "calendar"),
         offered("google_calendar", "Google Calendar", "calendar"),
         offered("hubspot", "HubSpot", "crm"),
+        offered("slack", "Slack", "messaging"),
     ];
     assert_eq!(list, expected);
     for (query, start) in [

@@ -146,6 +146,10 @@ const fn category_use(category: IntegrationCategory, t: Lang) -> &'static str {
             "Agents look up who calls and keep the contact up to date.",
             "Los agentes consultan quién llama y mantienen al día el contacto.",
         ),
+        IntegrationCategory::Messaging => t.t(
+            "Agents post to your team's channels during the call.",
+            "Los agentes escriben en los canales de tu equipo durante la llamada.",
+        ),
     }
 }
 
@@ -153,5 +157,6 @@ const fn category_name(category: IntegrationCategory, t: Lang) -> &'static str {
     match category {
         IntegrationCategory::Calendar => t.t("Calendar", "Calendario"),
         IntegrationCategory::Crm => t.t("Customers (CRM)", "Clientes (CRM)"),
+        IntegrationCategory::Messaging => t.t("Team chat", "Chat del equipo"),
     }
 }

@@ -553,7 +553,7 @@ async fn only_what_can_work_is_offered_and_only_to_those_who_may() {
         1,
         "the calendar alone"
     );
-    let answer = ana.post("/integrations/slack/connect", &[]).await;
+    let answer = ana.post("/integrations/hubspot/connect", &[]).await;
     answer.assert(404);
     let answer = ana.post("/integrations/nothing/connect", &[]).await;
     answer.assert(404);

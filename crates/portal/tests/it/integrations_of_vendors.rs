@@ -4,6 +4,7 @@ use offhook_domain::{IntegrationStatus, MemberRole};
 use offhook_providers::{ApplicationSettings, application};
 use offhook_testkit::fakes::cal_com::{BOOKINGS_PATH, FakeCalCom};
 use offhook_testkit::fakes::oauth::{Authority, TOKEN_PATH};
+use offhook_testkit::fakes::slack::{FakeSlack, POST_PATH};
 use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS, Upstream};
 
 use crate::it::integrations::{agent, begin, chat, settings, told, tool};
@@ -87,4 +88,32 @@ async fn an_agent_books_an_event_type_at_cal_com() {
     assert!(notice.contains("did%20not%20confirm"), "{notice}");
     let stands = connected.stands("cal_com").await;
     assert_eq!(stands, IntegrationStatus::Disconnected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_posts_to_a_channel_in_slack() {
+    let fake = FakeSlack::start().await;
+    let message = r##"{"channel":"#leads","text":"<!here> Zoe wants a table."}"##;
+    let vendor = (&fake.upstream, &fake.authority);
+    let connected = Connected::to("slack", vendor, ("post_message", message)).await;
+    connected.says(&["&quot;posted&quot;:true"]).await;
+    assert_eq!(
+        fake.messages()[0]["text"],
+        "&lt;!here&gt; Zoe wants a table."
+    );
+    let fail = |fault| fake.upstream.fail("POST", POST_PATH, fault, 1);
+    fail(Fault::RetryAfter(429, 7));
+    connected
+        .says(&["it wants a pause of 7 s. Nothing was posted."])
+        .await;
+    fail(Fault::LoseAnswer);
+    connected.says(&["it may have been posted, or not."]).await;
+    assert_eq!(fake.messages().len(), 2);
+    // A token that does not expire and was revoked there cannot be renewed.
+    fake.authority.withdraw();
+    connected
+        .says(&["does not let the service in any more"])
+        .await;
+    assert_eq!(connected.stands("slack").await, IntegrationStatus::Expired);
+    assert_eq!(fake.messages().len(), 2);
 }

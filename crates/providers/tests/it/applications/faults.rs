@@ -10,6 +10,7 @@ use offhook_testkit::fakes::cal_com::{BOOKINGS_PATH, EVENT_TYPES_PATH, FakeCalCo
 use offhook_testkit::fakes::calendar::{API_PATH, BUSY_PATH, EVENTS_PATH, FakeCalendar};
 use offhook_testkit::fakes::crm::{CALLS_PATH, FakeCrm, SEARCH_PATH};
 use offhook_testkit::fakes::oauth::{Authority, REVOKE_PATH, TOKEN_PATH};
+use offhook_testkit::fakes::slack::{FakeSlack, POST_PATH};
 use offhook_testkit::upstream::{Answer, Fault, UPSTREAM_WORDS, Upstream};
 use serde_json::{Value, json};
 
@@ -114,6 +115,7 @@ fn operations() -> Vec<Operation> {
     let hello = json!({"contact_id": "1", "summary": "Hello"});
     let free = json!({"event_type_id": 42, "date": "2026-12-01", "time_zone": "UTC"});
     let max = wish();
+    let post = json!({"channel": "leads", "text": "Hello"});
     vec![
         of(slots, "GET", EVENTS_PATH, &day, Does::Looks),
         of(slots, "POST", BUSY_PATH, &day, Does::Looks),
@@ -139,6 +141,7 @@ fn operations() -> Vec<Operation> {
         of("cal_com.book", "GET", EVENT_TYPE_PATH, &max, Does::Looks),
         of("cal_com.book", "GET", BOOKINGS_PATH, &max, Does::Looks),
         of("cal_com.book", "POST", BOOKINGS_PATH, &max, Does::Books),
+        of("slack.post_message", "POST", POST_PATH, &post, Does::Acts),
     ]
 }
 
@@ -146,6 +149,7 @@ enum Fake {
     Calendar(FakeCalendar),
     Crm(FakeCrm),
     CalCom(FakeCalCom),
+    Slack(FakeSlack),
 }
 
 /// A fake, with an application that has valid tokens.
@@ -176,7 +180,8 @@ impl World {
         let fake = match toolkit {
             "google_calendar" => Fake::Calendar(FakeCalendar::start().await),
             "hubspot" => Fake::Crm(FakeCrm::start().await),
-            _ => Fake::CalCom(FakeCalCom::start(&[SLOT]).await),
+            "cal_com" => Fake::CalCom(FakeCalCom::start(&[SLOT]).await),
+            _ => Fake::Slack(FakeSlack::start().await),
         };
         let (upstream, authority, _) = fake.parts();
         let application = at(toolkit, &upstream.base_url(), LIMIT);
@@ -210,6 +215,7 @@ impl Fake {
             Self::Calendar(fake) => (&fake.upstream, &fake.authority, fake.events().len()),
             Self::Crm(fake) => (&fake.upstream, &fake.authority, fake.calls().len()),
             Self::CalCom(fake) => (&fake.upstream, &fake.authority, fake.bookings().len()),
+            Self::Slack(fake) => (&fake.upstream, &fake.authority, fake.messages().len()),
         }
     }
 }
