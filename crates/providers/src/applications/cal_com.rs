@@ -12,7 +12,6 @@ use futures_util::FutureExt as _;
 use jiff::civil::Date;
 use jiff::{Timestamp as Moment, ToSpan as _, Zoned};
 use offhook_domain::ConversationId;
-use offhook_domain::ports::FunctionError;
 use offhook_domain::tool::HttpMethod;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -83,14 +82,12 @@ const FREE_SLOTS_SCHEMA: &str = r#"{"type":"object","properties":{
 "event_type_id":{"type":"integer","minimum":1,"description":"The event type's id, as it was listed"},
 "date":{"type":"string","pattern":"^[0-9]{4}-[0-9]{2}-[0-9]{2}$","description":"The first day to look at, YYYY-MM-DD"},
 "days":{"type":"integer","minimum":1,"maximum":14,"description":"How many days to look at; 1 if left out"},
-"duration_minutes":{"type":"integer","minimum":1,"maximum":1440,"description":"One of the event type's durations; its usual one if left out"},
 "time_zone":{"type":"string","maxLength":64,"description":"The customer's, an IANA name such as America/Mexico_City"}},
 "required":["event_type_id","date","time_zone"],"additionalProperties":false}"#;
 
 const BOOK_SCHEMA: &str = r#"{"type":"object","properties":{
 "event_type_id":{"type":"integer","minimum":1,"description":"The event type's id, as it was listed"},
 "start":{"type":"string","maxLength":40,"description":"When it begins: one of the free times as it was told"},
-"duration_minutes":{"type":"integer","minimum":1,"maximum":1440,"description":"One of the event type's durations; its usual one if left out"},
 "name":{"type":"string","minLength":1,"maxLength":200,"description":"The customer's name"},
 "email":{"type":"string","maxLength":254,"pattern":"^[^@\\s]+@[^@\\s]+$","description":"The customer's e-mail address; this or the phone is needed"},
 "phone":{"type":"string","pattern":"^\\+[1-9][0-9]{6,14}$","description":"The customer's phone number with + and country code"},
@@ -109,7 +106,6 @@ struct Free {
     event_type_id: u64,
     date: String,
     days: Option<i64>,
-    duration_minutes: Option<u64>,
     time_zone: String,
 }
 
@@ -117,7 +113,6 @@ struct Free {
 struct Wish {
     event_type_id: u64,
     start: String,
-    duration_minutes: Option<u64>,
     name: String,
     email: Option<String>,
     phone: Option<String>,
@@ -136,7 +131,6 @@ struct EventType {
     id: u64,
     title: String,
     length_in_minutes: u64,
-    length_in_minutes_options: Option<Vec<u64>>,
     #[serde(default)]
     locations: Vec<Location>,
 }
@@ -166,12 +160,10 @@ async fn event_types(api: Api<'_>) -> Result<String> {
     let found: Result<Answer<Vec<EventType>>, Fault> = api.get(EVENT_TYPES_PATH, &[]).await;
     let found = found.map_err(|fault| api.not_read(fault))?.data;
     let told = |event_type: &EventType| {
-        let usual = vec![event_type.length_in_minutes];
-        let durations = event_type.length_in_minutes_options.as_ref();
         json!({
             "event_type_id": event_type.id,
             "title": cut(&event_type.title, TEXT),
-            "duration_minutes": durations.unwrap_or(&usual).iter().take(10).collect::<Vec<_>>(),
+            "duration_minutes": event_type.length_in_minutes,
         })
     };
     let told: Vec<_> = found.iter().take(TYPES).map(told).collect();
@@ -190,36 +182,21 @@ async fn free_slots(api: Api<'_>, free: Free) -> Result<String> {
     });
     let (from, to) = days.ok_or_else(|| message("There is no such `date`."))?;
     let id = free.event_type_id.to_string();
-    let duration = free.duration_minutes.map(|minutes| minutes.to_string());
-    let mut query = vec![
+    let query = [
         ("eventTypeId", id.as_str()),
         ("start", &from),
         ("end", &to),
         ("timeZone", &free.time_zone),
     ];
-    query.extend(
-        duration
-            .iter()
-            .map(|minutes| ("duration", minutes.as_str())),
-    );
     let api = api.with(VERSION, "2024-09-04");
     let found: Result<Answer<BTreeMap<String, Vec<Slot>>>, Fault> =
         api.get(SLOTS_PATH, &query).await;
-    let found = found.map_err(|fault| no_event_type(api, fault))?.data;
+    let found = found.map_err(|fault| api.not_read(fault))?.data;
     let all: Vec<&Slot> = found.values().flatten().collect();
     let slots = all.iter().take(MAX_SLOTS);
     let slots: Vec<_> = slots.map(|slot| cut(&slot.start, TEXT)).collect();
     let more = all.len() > MAX_SLOTS;
     Ok(json!({"time_zone": free.time_zone, "free_slots": slots, "more": more}).to_string())
-}
-
-fn no_event_type(api: Api<'_>, fault: Fault) -> FunctionError {
-    match fault {
-        Fault::Status(404, _) => {
-            message("The account has no such event type: list the event types. Nothing was booked.")
-        }
-        fault => api.not_read(fault),
-    }
 }
 
 async fn book(
@@ -237,8 +214,15 @@ async fn book(
     let path = format!("{EVENT_TYPES_PATH}/{}", wish.event_type_id);
     let event_type: Result<Answer<EventType>, Fault> =
         api.with(VERSION, "2024-06-14").get(&path, &[]).await;
-    let event_type = event_type.map_err(|fault| no_event_type(api, fault))?.data;
-
+    let event_type = match event_type {
+        Ok(found) => found.data,
+        Err(Fault::Status(404, _)) => {
+            return Err(message(
+                "The account has no such event type: nothing was booked. List the event types.",
+            ));
+        }
+        Err(fault) => return Err(api.not_read(fault)),
+    };
     let api = api.with(VERSION, "2024-08-13");
     let standing = || ours(api, event_type.id, &start, conversation);
     let before = standing().await.map_err(|fault| api.not_read(fault))?;
@@ -253,9 +237,6 @@ async fn book(
         "attendee": {"name": wish.name, "timeZone": wish.time_zone},
         "metadata": {"conversation": conversation.to_string()},
     });
-    if let Some(minutes) = wish.duration_minutes {
-        asked["lengthInMinutes"] = minutes.into();
-    }
     if let Some(email) = wish.email {
         asked["attendee"]["email"] = email.into();
     }

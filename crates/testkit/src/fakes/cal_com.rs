@@ -1,13 +1,10 @@
 //! Cal.com, API v2: event types, free times and bookings. It follows <https://cal.com/docs/api-reference/v2>.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::oauth::Authority;
-use crate::upstream::{Answer, ReceivedRequest, Upstream};
+use super::oauth::{Authority, Fake};
+use crate::upstream::{Answer, ReceivedRequest};
 
 /// The path of the event types.
 pub const EVENT_TYPES_PATH: &str = "/v2/event-types";
@@ -28,21 +25,14 @@ const SCOPES: [&str; 4] = [
     "PROFILE_READ",
 ];
 
-struct State {
-    authority: Authority,
+pub struct State {
     location: &'static str,
     slots: Vec<String>,
     bookings: Vec<Value>,
 }
 
 /// A running fake Cal.com.
-pub struct FakeCalCom {
-    /// Its HTTP server, for its address and faults.
-    pub upstream: Upstream,
-    /// The authorization server that issues its tokens.
-    pub authority: Authority,
-    state: Arc<Mutex<State>>,
-}
+pub type FakeCalCom = Fake<State>;
 
 impl FakeCalCom {
     /// One without bookings, that is free at these times (RFC 3339).
@@ -50,19 +40,13 @@ impl FakeCalCom {
         let authority = Authority::of(&SCOPES);
         authority.rotate();
         authority.expire_in(Some(1_800));
-        let state = Arc::new(Mutex::new(State {
-            authority: authority.clone(),
+        let state = State {
             location: "integration",
             slots: slots.iter().map(|&slot| slot.to_owned()).collect(),
             bookings: Vec::new(),
-        }));
+        };
         let stranger = error(401, "UnauthorizedException");
-        let upstream = authority.guard(&state, stranger, answered).await;
-        Self {
-            upstream,
-            authority,
-            state,
-        }
+        authority.guard(state, stranger, answered).await
     }
 
     /// From now on the host calls the customers.
@@ -88,7 +72,7 @@ impl FakeCalCom {
     }
 }
 
-fn answered(asked: &ReceivedRequest, state: &mut State) -> Answer {
+fn answered(asked: &ReceivedRequest, state: &mut State, authority: &Authority) -> Answer {
     let (path, method) = (asked.path.as_str(), asked.method.as_str());
     let (version, scope) = match (method, path) {
         (_, path) if path.starts_with(EVENT_TYPES_PATH) => ("2024-06-14", "EVENT_TYPE_READ"),
@@ -100,7 +84,7 @@ fn answered(asked: &ReceivedRequest, state: &mut State) -> Answer {
     if asked.header("cal-api-version") != Some(version) {
         return error(404, "NotFoundException");
     }
-    if !scope.is_empty() && !state.authority.may(scope) {
+    if !scope.is_empty() && !authority.may(scope) {
         return error(403, "ForbiddenException");
     }
     match (method, path) {

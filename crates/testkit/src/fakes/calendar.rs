@@ -1,12 +1,9 @@
 //! Google Calendar, API v3: free times and appointments of the primary calendar.
 
-use std::sync::Arc;
-
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::oauth::Authority;
-use crate::upstream::{Answer, ReceivedRequest, Upstream};
+use super::oauth::{Authority, Fake};
+use crate::upstream::{Answer, ReceivedRequest};
 
 /// The path of its API.
 pub const API_PATH: &str = "/calendar/v3";
@@ -20,34 +17,22 @@ pub const BUSY_PATH: &str = "/calendar/v3/freeBusy";
 pub const TIME_ZONE: &str = "America/Mexico_City";
 
 #[derive(Default)]
-struct State {
+pub struct State {
     /// With their `id` and `status`. A deleted event stays, as `cancelled`.
     events: Vec<Value>,
     forgets: bool,
 }
 
 /// A running fake calendar.
-pub struct FakeCalendar {
-    /// Its HTTP server, for its address and faults.
-    pub upstream: Upstream,
-    /// The authorization server that issues its tokens.
-    pub authority: Authority,
-    state: Arc<Mutex<State>>,
-}
+pub type FakeCalendar = Fake<State>;
 
 impl FakeCalendar {
     /// An empty calendar.
     pub async fn start() -> Self {
-        let authority = Authority::default();
-        let state = Arc::<Mutex<State>>::default();
         let stranger = json!({"error": {"code": 401, "status": "UNAUTHENTICATED"}});
         let stranger = Answer::json(401, &stranger);
-        let upstream = authority.guard(&state, stranger, answered).await;
-        Self {
-            upstream,
-            authority,
-            state,
-        }
+        let state = State::default();
+        Authority::default().guard(state, stranger, answered).await
     }
 
     /// Every event that is not cancelled, as it was written.
@@ -81,7 +66,7 @@ impl FakeCalendar {
     }
 }
 
-fn answered(asked: &ReceivedRequest, state: &mut State) -> Answer {
+fn answered(asked: &ReceivedRequest, state: &mut State, _: &Authority) -> Answer {
     let absent = Answer::json(404, &json!({"error": {"code": 404}}));
     let id = asked.path.strip_prefix(EVENTS_PATH);
     let id = id.and_then(|rest| rest.strip_prefix('/'));

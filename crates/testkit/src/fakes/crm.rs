@@ -1,12 +1,9 @@
 //! HubSpot's CRM API: finding contacts and logging calls.
 
-use std::sync::Arc;
-
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::oauth::Authority;
-use crate::upstream::{Answer, ReceivedRequest, Upstream};
+use super::oauth::{Authority, Fake};
+use crate::upstream::{Answer, ReceivedRequest};
 
 /// The path of the contact search.
 pub const SEARCH_PATH: &str = "/crm/v3/objects/contacts/search";
@@ -15,33 +12,21 @@ pub const SEARCH_PATH: &str = "/crm/v3/objects/contacts/search";
 pub const CALLS_PATH: &str = "/crm/v3/objects/calls";
 
 #[derive(Default)]
-struct State {
+pub struct State {
     contacts: Vec<Value>,
     calls: Vec<Value>,
 }
 
 /// A running fake CRM.
-pub struct FakeCrm {
-    /// Its HTTP server, for its address and faults.
-    pub upstream: Upstream,
-    /// The authorization server that issues its tokens.
-    pub authority: Authority,
-    state: Arc<Mutex<State>>,
-}
+pub type FakeCrm = Fake<State>;
 
 impl FakeCrm {
     /// An empty CRM.
     pub async fn start() -> Self {
-        let authority = Authority::default();
-        let state = Arc::<Mutex<State>>::default();
         let stranger = json!({"status": "error", "category": "EXPIRED_AUTHENTICATION"});
         let stranger = Answer::json(401, &stranger);
-        let upstream = authority.guard(&state, stranger, answered).await;
-        Self {
-            upstream,
-            authority,
-            state,
-        }
+        let state = State::default();
+        Authority::default().guard(state, stranger, answered).await
     }
 
     /// Adds a contact.
@@ -63,7 +48,7 @@ impl FakeCrm {
     }
 }
 
-fn answered(asked: &ReceivedRequest, state: &mut State) -> Answer {
+fn answered(asked: &ReceivedRequest, state: &mut State, _: &Authority) -> Answer {
     match (asked.method.as_str(), asked.path.as_str()) {
         ("POST", SEARCH_PATH) => {
             let query = asked.json();

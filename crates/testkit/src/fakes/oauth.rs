@@ -41,6 +41,15 @@ struct State {
     allowed: Option<String>,
 }
 
+/// A running fake of an application, with this state.
+pub struct Fake<S> {
+    /// Its HTTP server, for its address and faults.
+    pub upstream: Upstream,
+    /// The authorization server that issues its tokens.
+    pub authority: Authority,
+    pub(super) state: Arc<Mutex<S>>,
+}
+
 /// The state of an authorization server; the fake of an application checks access tokens with it.
 #[derive(Clone)]
 pub struct Authority(Arc<Mutex<State>>);
@@ -165,24 +174,29 @@ impl Authority {
         self.0.lock().access.iter().any(|good| good == token)
     }
 
-    /// Starts a service that requires an access token; requests without one get this answer.
+    /// Starts an application that requires an access token; requests without one get the answer `stranger`.
     pub(super) async fn guard<S: Send + 'static>(
-        &self,
-        state: &Arc<Mutex<S>>,
+        self,
+        state: S,
         stranger: Answer,
-        answer: fn(&ReceivedRequest, &mut S) -> Answer,
-    ) -> Upstream {
-        let (doors, state) = (self.clone(), state.clone());
-        Upstream::start(move |asked| {
+        answer: fn(&ReceivedRequest, &mut S, &Self) -> Answer,
+    ) -> Fake<S> {
+        let state = Arc::new(Mutex::new(state));
+        let (doors, inside) = (self.clone(), state.clone());
+        let upstream = Upstream::start(move |asked| {
             if let Some(answer) = doors.answer(asked) {
                 return answer;
             }
             if !doors.lets_in(asked) {
                 return stranger.clone();
             }
-            answer(asked, &mut state.lock())
-        })
-        .await
+            answer(asked, &mut inside.lock(), &doors)
+        });
+        Fake {
+            upstream: upstream.await,
+            authority: self,
+            state,
+        }
     }
 
     /// Answers requests to its own paths; `None` for all others.

@@ -1,12 +1,9 @@
 //! Slack's Web API: posting messages. It follows <https://docs.slack.dev/reference/methods/chat.postMessage>.
 
-use std::sync::Arc;
-
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::oauth::Authority;
-use crate::upstream::{Answer, ReceivedRequest, Upstream};
+use super::oauth::{Authority, Fake};
+use crate::upstream::{Answer, ReceivedRequest};
 
 /// The path for posting messages.
 pub const POST_PATH: &str = "/chat.postMessage";
@@ -14,38 +11,21 @@ pub const POST_PATH: &str = "/chat.postMessage";
 /// The channel that it has; it also has an archived one, `old`.
 pub const CHANNEL: &str = "leads";
 
-struct State {
-    authority: Authority,
+#[derive(Default)]
+pub struct State {
     messages: Vec<Value>,
     refusal: Option<&'static str>,
 }
 
 /// A running fake Slack.
-pub struct FakeSlack {
-    /// Its HTTP server, for its address and faults.
-    pub upstream: Upstream,
-    /// The authorization server that issues its tokens.
-    pub authority: Authority,
-    state: Arc<Mutex<State>>,
-}
+pub type FakeSlack = Fake<State>;
 
 impl FakeSlack {
     /// A workspace without messages.
     pub async fn start() -> Self {
         let authority = Authority::slack(&["chat:write", "chat:write.public", "channels:read"]);
-        let state = Arc::new(Mutex::new(State {
-            authority: authority.clone(),
-            messages: Vec::new(),
-            refusal: None,
-        }));
-        let upstream = authority
-            .guard(&state, refused("invalid_auth"), answered)
-            .await;
-        Self {
-            upstream,
-            authority,
-            state,
-        }
+        let (state, stranger) = (State::default(), refused("invalid_auth"));
+        authority.guard(state, stranger, answered).await
     }
 
     /// Every message, as it was written.
@@ -68,11 +48,11 @@ fn refused(reason: &str) -> Answer {
     )
 }
 
-fn answered(asked: &ReceivedRequest, state: &mut State) -> Answer {
+fn answered(asked: &ReceivedRequest, state: &mut State, authority: &Authority) -> Answer {
     if (asked.method.as_str(), asked.path.as_str()) != ("POST", POST_PATH) {
         return refused("unknown_method");
     }
-    if !state.authority.may("chat:write") || !state.authority.may("chat:write.public") {
+    if !authority.may("chat:write") || !authority.may("chat:write.public") {
         return refused("missing_scope");
     }
     let message = asked.json();

@@ -41,7 +41,7 @@ async fn cal_com() -> (FakeCalCom, Arc<dyn Application>, Grant) {
 async fn an_event_type_is_booked_at_a_time_that_is_free() {
     let (fake, application, granted) = cal_com().await;
     let listed = call(&*application, &granted, "event_types", &json!({})).await;
-    let first = json!({"event_type_id": 42, "title": "First visit", "duration_minutes": [30]});
+    let first = json!({"event_type_id": 42, "title": "First visit", "duration_minutes": 30});
     assert_eq!(listed, Ok(json!({"total": 1, "event_types": [first]})));
 
     let zone = "America/Mexico_City";
