@@ -30,6 +30,8 @@ vocabulary! {
         Crm => "crm",
         /// Messages to a team.
         Messaging => "messaging",
+        /// Tables of rows.
+        Spreadsheet => "spreadsheet",
     }
 }
 

@@ -6,6 +6,7 @@ mod cal_com;
 mod calendar;
 mod crm;
 mod oauth;
+mod sheets;
 mod slack;
 mod slots;
 
@@ -27,9 +28,10 @@ pub use oauth::token_refusal;
 
 type Result<T, E = ApplicationError> = std::result::Result<T, E>;
 
-const ALL: [&Definition; 4] = [
+const ALL: [&Definition; 5] = [
     &cal_com::DEFINITION,
     &calendar::DEFINITION,
+    &sheets::DEFINITION,
     &crm::DEFINITION,
     &slack::DEFINITION,
 ];

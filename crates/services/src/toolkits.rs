@@ -14,7 +14,7 @@ pub struct Toolkit {
 }
 
 /// Every toolkit, in the order of the keys.
-pub(crate) const TOOLKITS: [Toolkit; 4] = [
+pub(crate) const TOOLKITS: [Toolkit; 5] = [
     Toolkit {
         toolkit: "cal_com",
         name: "Cal.com",
@@ -24,6 +24,11 @@ pub(crate) const TOOLKITS: [Toolkit; 4] = [
         toolkit: "google_calendar",
         name: "Google Calendar",
         category: IntegrationCategory::Calendar,
+    },
+    Toolkit {
+        toolkit: "google_sheets",
+        name: "Google Sheets",
+        category: IntegrationCategory::Spreadsheet,
     },
     Toolkit {
         toolkit: "hubspot",

@@ -7,6 +7,7 @@ pub mod crm;
 pub mod elevenlabs;
 pub mod mcp;
 pub mod oauth;
+pub mod sheets;
 pub mod slack;
 pub mod twilio;
 pub mod voices;

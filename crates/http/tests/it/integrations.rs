@@ -49,6 +49,7 @@ async fn the_whole_catalog_is_listed_by_toolkit() {
     let expected = [
         offered("cal_com", "Cal.com", "calendar"),
         offered("google_calendar", "Google Calendar", "calendar"),
+        offered("google_sheets", "Google Sheets", "spreadsheet"),
         offered("hubspot", "HubSpot", "crm"),
         offered("slack", "Slack", "messaging"),
     ];

@@ -150,6 +150,10 @@ const fn category_use(category: IntegrationCategory, t: Lang) -> &'static str {
             "Agents post to your team's channels during the call.",
             "Los agentes escriben en los canales de tu equipo durante la llamada.",
         ),
+        IntegrationCategory::Spreadsheet => t.t(
+            "Agents look up rows and add new ones during the call.",
+            "Los agentes consultan filas y agregan otras durante la llamada.",
+        ),
     }
 }
 
@@ -158,5 +162,6 @@ const fn category_name(category: IntegrationCategory, t: Lang) -> &'static str {
         IntegrationCategory::Calendar => t.t("Calendar", "Calendario"),
         IntegrationCategory::Crm => t.t("Customers (CRM)", "Clientes (CRM)"),
         IntegrationCategory::Messaging => t.t("Team chat", "Chat del equipo"),
+        IntegrationCategory::Spreadsheet => t.t("Spreadsheets", "Hojas de cálculo"),
     }
 }

@@ -4,6 +4,7 @@ use offhook_domain::{IntegrationStatus, MemberRole};
 use offhook_providers::{ApplicationSettings, application};
 use offhook_testkit::fakes::cal_com::{BOOKINGS_PATH, FakeCalCom};
 use offhook_testkit::fakes::oauth::{Authority, TOKEN_PATH};
+use offhook_testkit::fakes::sheets::{API_PATH, APPEND_PATH, FakeSheets, SPREADSHEET};
 use offhook_testkit::fakes::slack::{FakeSlack, POST_PATH};
 use offhook_testkit::upstream::{Fault, UPSTREAM_WORDS, Upstream};
 
@@ -25,8 +26,13 @@ impl Connected {
         (function, arguments): (&str, &str),
     ) -> Self {
         let base = upstream.base_url();
+        let path = if toolkit == "google_sheets" {
+            API_PATH
+        } else {
+            ""
+        };
         let settings = ApplicationSettings {
-            api_url: Some(base.clone()),
+            api_url: Some(format!("{base}{path}")),
             ..settings(&base)
         };
         let settings = ApplicationSettings {
@@ -116,4 +122,26 @@ async fn an_agent_posts_to_a_channel_in_slack() {
         .await;
     assert_eq!(connected.stands("slack").await, IntegrationStatus::Expired);
     assert_eq!(fake.messages().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_writes_a_row_in_google_sheets() {
+    let fake = FakeSheets::start(&[&["Name", "Plan"]]).await;
+    let row = format!(
+        r#"{{"spreadsheet_id":"{SPREADSHEET}","sheet":"Zoe's leads","values":{{"Name":"=1+1"}}}}"#
+    );
+    let vendor = (&fake.upstream, &fake.authority);
+    let connected = Connected::to("google_sheets", vendor, ("append_row", &row)).await;
+    fake.authority.lapse();
+    connected.says(&["&quot;appended&quot;:true"]).await;
+    assert_eq!(fake.upstream.asked_of("POST", TOKEN_PATH).len(), 2);
+    assert_eq!(fake.rows()[1], ["=1+1", ""]);
+    let fail = |fault| fake.upstream.fail("POST", APPEND_PATH, fault, 1);
+    fail(Fault::RetryAfter(429, 7));
+    connected
+        .says(&["it wants a pause of 7 s. Nothing was written."])
+        .await;
+    fail(Fault::LoseAnswer);
+    connected.says(&["it may have been written, or not."]).await;
+    assert_eq!(fake.rows().len(), 3);
 }

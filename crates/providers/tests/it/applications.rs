@@ -2,6 +2,7 @@
 mod cal_com;
 mod faults;
 mod grants;
+mod sheets;
 mod slack;
 
 use std::sync::Arc;
