@@ -2,121 +2,67 @@
 
 use std::collections::BTreeMap;
 
-/// A promise of docs/RELIABILITY.md.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Promise {
-    DialedOnce,
-    Number,
-    Ends,
-    Interrupted,
-    Transcript,
-    OneEnding,
-    OneEvent,
-    InOrder,
-    Delivered,
-    Frozen,
-    FewDuplicates,
-    Books,
-    OneAnswer,
-    OtherBody,
-    Refused,
-    Readable,
-    Recipients,
-    Campaigns,
-    OptedOut,
-    Answered,
-    Hangs,
-    Sound,
+/// The promises of docs/RELIABILITY.md, in the order of its table: the table's words, and the part of the run that attacks
+/// each.
+macro_rules! promises {
+    ($($name:ident => $words:literal, $attacked_by:literal;)+) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub(crate) enum Promise {
+            $($name,)+
+        }
+
+        impl Promise {
+            pub(crate) const ALL: [Self; [$(stringify!($name)),+].len()] = [$(Self::$name),+];
+
+            pub(crate) const fn words(self) -> &'static str {
+                match self {
+                    $(Self::$name => $words,)+
+                }
+            }
+
+            pub(crate) const fn attacked_by(self) -> &'static str {
+                match self {
+                    $(Self::$name => $attacked_by,)+
+                }
+            }
+        }
+    };
 }
 
-impl Promise {
-    /// Every promise, in the order of the table.
-    pub(crate) const ALL: [Self; 22] = [
-        Self::DialedOnce,
-        Self::Number,
-        Self::Ends,
-        Self::Interrupted,
-        Self::Transcript,
-        Self::OneEnding,
-        Self::OneEvent,
-        Self::InOrder,
-        Self::Delivered,
-        Self::Frozen,
-        Self::FewDuplicates,
-        Self::Books,
-        Self::OneAnswer,
-        Self::OtherBody,
-        Self::Refused,
-        Self::Readable,
-        Self::Recipients,
-        Self::Campaigns,
-        Self::OptedOut,
-        Self::Answered,
-        Self::Hangs,
-        Self::Sound,
-    ];
-
-    /// The promise in the table's words.
-    pub(crate) const fn words(self) -> &'static str {
-        match self {
-            Self::DialedOnce => "a call is dialed at most once",
-            Self::Number => "the number that is dialed is the one that was accepted",
-            Self::Ends => "an accepted call ends: dialed once, or not at all for a stated reason",
-            Self::Interrupted => "a call is interrupted only where the process that had it ended",
-            Self::Transcript => {
-                "a transcript has what each side was heard to say, in order, and each of it once"
-            }
-            Self::OneEnding => "a call ends once",
-            Self::OneEvent => "a call has one event of its end, and one of its beginning",
-            Self::InOrder => "a call's events tell their order: created_at and id",
-            Self::Delivered => "every event reaches every endpoint",
-            Self::Frozen => "an event's id and body never change and are signed",
-            Self::FewDuplicates => "duplicates <= what was under way at a disturbance",
-            Self::Books => "balance = ledger, nothing reserved, one debit a call, `offhook doctor`",
-            Self::OneAnswer => "a key answers one body and stands for one call",
-            Self::OtherBody => "a key with another body is refused (409)",
-            Self::Refused => "what was refused is not dialed and leaves nothing",
-            Self::Readable => "an accepted call can be read from then on, on every node",
-            Self::Recipients => "a batch calls each recipient at most once",
-            Self::Campaigns => {
-                "a campaign calls each recipient at most as often as it may, and its sums are its recipients"
-            }
-            Self::OptedOut => {
-                "no call is claimed after its number was suppressed, and none dialed 10 s later"
-            }
-            Self::Answered => "whoever asks long enough is answered",
-            Self::Hangs => "no call goes on at the carrier when all have ended",
-            Self::Sound => "no node ends by itself or panics; nothing answers 500",
-        }
-    }
-
-    /// The part of the run that attacks it.
-    pub(crate) const fn attacked_by(self) -> &'static str {
-        match self {
-            Self::DialedOnce => "kills between claim, dial and record; stopped nodes; cuts",
-            Self::Number => "kills between claim and dial; claims whose answer is lost",
-            Self::Ends => "kills, lapsed leases, lost commits",
-            Self::Interrupted => "databases and connections that break beside the kills",
-            Self::Transcript => "kills and lost commits around every turn",
-            Self::OneEnding => "kills around the closing; nodes that come back",
-            Self::OneEvent => "kills around every commit; repeated requests",
-            Self::InOrder => "calls that other nodes end",
-            Self::Delivered => "kills between claim, send and record; failing receivers",
-            Self::Frozen => "repeated deliveries from several nodes",
-            Self::FewDuplicates => "kills between send and record; lost commits",
-            Self::Books => "kills around reservation and settlement",
-            Self::OneAnswer => "impatient clients, lost answers, retries on other nodes",
-            Self::OtherBody => "the same keys with another number",
-            Self::Refused => "unknown agents, bad numbers",
-            Self::Readable => "reads on other nodes right after the answer",
-            Self::Recipients => "kills around each look at a batch",
-            Self::Campaigns => "kills around each round; nodes that race for one campaign",
-            Self::OptedOut => "suppressions of numbers that wait, ring and talk",
-            Self::Answered => "everything at once",
-            Self::Hangs => "kills of nodes with live calls",
-            Self::Sound => "everything at once",
-        }
-    }
+promises! {
+    DialedOnce => "a call is dialed at most once", "kills between claim, dial and record; stopped nodes; cuts";
+    Number => "the number that is dialed is the one that was accepted",
+        "kills between claim and dial; claims whose answer is lost";
+    Ends => "an accepted call ends: dialed once, or not at all for a stated reason",
+        "kills, lapsed leases, lost commits";
+    Interrupted => "a call is interrupted only where the process that had it ended",
+        "databases and connections that break beside the kills";
+    Transcript => "a transcript has what each side was heard to say, in order, and each of it once",
+        "kills and lost commits around every turn";
+    OneEnding => "a call ends once", "kills around the closing; nodes that come back";
+    OneEvent => "a call has one event of its end, and one of its beginning",
+        "kills around every commit; repeated requests";
+    InOrder => "a call's events tell their order: created_at and id", "calls that other nodes end";
+    Delivered => "every event reaches every endpoint", "kills between claim, send and record; failing receivers";
+    Frozen => "an event's id and body never change and are signed", "repeated deliveries from several nodes";
+    FewDuplicates => "duplicates <= what was under way at a disturbance",
+        "kills between send and record; lost commits";
+    Books => "balance = ledger, nothing reserved, one debit a call, `offhook doctor`",
+        "kills around reservation and settlement";
+    OneAnswer => "a key answers one body and stands for one call",
+        "impatient clients, lost answers, retries on other nodes";
+    OtherBody => "a key with another body is refused (409)", "the same keys with another number";
+    Refused => "what was refused is not dialed and leaves nothing", "unknown agents, bad numbers";
+    Readable => "an accepted call can be read from then on, on every node",
+        "reads on other nodes right after the answer";
+    Recipients => "a batch calls each recipient at most once", "kills around each look at a batch";
+    Campaigns => "a campaign calls each recipient at most as often as it may, and its sums are its recipients",
+        "kills around each round; nodes that race for one campaign";
+    OptedOut => "no call is claimed after its number was suppressed, and none dialed 10 s later",
+        "suppressions of numbers that wait, ring and talk";
+    Answered => "whoever asks long enough is answered", "everything at once";
+    Hangs => "no call goes on at the carrier when all have ended", "kills of nodes with live calls";
+    Sound => "no node ends by itself or panics; nothing answers 500", "everything at once";
 }
 
 /// A broken promise, with its evidence.
