@@ -2,6 +2,19 @@
 
 use crate::prelude::*;
 
+/// Writes these columns of an account's row, which is made if there is none.
+macro_rules! set {
+    ($conn:ident, $account:ident: $($columns:tt)+) => {
+        diesel::insert_into(account_settings::table)
+            .values((account_settings::account_id.eq(V($account)), row! { account_settings: $($columns)+ }))
+            .on_conflict(account_settings::account_id)
+            .do_update()
+            .set(row! { account_settings: $($columns)+ })
+            .run($conn)
+            .await
+    };
+}
+
 impl Store {
     pub fn account_settings(&self, account: AccountId) -> Answer<'_, AccountSettings> {
         read!(self, |conn| {
@@ -17,13 +30,7 @@ impl Store {
     /// Sets the time zone in which an account's times are shown.
     pub fn set_time_zone(&self, account: AccountId, zone: String) -> Answer<'_, ()> {
         keep!(self, |conn| {
-            diesel::insert_into(account_settings::table)
-                .values(row! { account_settings: account_id = account, time_zone = zone.clone() })
-                .on_conflict(account_settings::account_id)
-                .do_update()
-                .set(row! { account_settings: time_zone = zone })
-                .run(conn)
-                .await
+            set! { conn, account: time_zone = zone.clone() }
         })
     }
 
@@ -35,62 +42,27 @@ impl Store {
                     request_log_bodies::table.filter(request_log_bodies::account_id.eq(V(account)));
                 delete(conn, kept).await?;
             }
-            diesel::insert_into(account_settings::table)
-                .values(row! { account_settings: account_id = account, keeps_error_bodies = keeps })
-                .on_conflict(account_settings::account_id)
-                .do_update()
-                .set(row! { account_settings: keeps_error_bodies = keeps })
-                .run(conn)
-                .await
+            set! { conn, account: keeps_error_bodies = keeps }
         })
     }
 
     /// Sets when an account's members are warned.
     pub fn set_thresholds(&self, account: AccountId, thresholds: Thresholds) -> Answer<'_, ()> {
         keep!(self, |conn| {
-            let set = || {
-                let Thresholds {
-                    spent,
-                    spent_2,
-                    spent_3,
-                    balance,
-                } = thresholds;
-                row! {
-                    account_settings: alert_credits = spent, alert_credits_2 = spent_2,
-                    alert_credits_3 = spent_3, alert_balance = balance
-                }
-            };
-            diesel::insert_into(account_settings::table)
-                .values((account_settings::account_id.eq(V(account)), set()))
-                .on_conflict(account_settings::account_id)
-                .do_update()
-                .set(set())
-                .run(conn)
-                .await
+            set! {
+                conn, account: alert_credits = thresholds.spent, alert_credits_2 = thresholds.spent_2,
+                alert_credits_3 = thresholds.spent_3, alert_balance = thresholds.balance
+            }
         })
     }
 
     /// Sets to whom an account's invoices are made out.
     pub fn set_buyer(&self, account: AccountId, buyer: Buyer) -> Answer<'_, ()> {
         keep!(self, |conn| {
-            let set = || {
-                let Buyer {
-                    name,
-                    address,
-                    tax_id,
-                } = buyer.clone();
-                row! {
-                    account_settings: invoice_name = name, invoice_address = address,
-                    invoice_tax_id = tax_id
-                }
-            };
-            diesel::insert_into(account_settings::table)
-                .values((account_settings::account_id.eq(V(account)), set()))
-                .on_conflict(account_settings::account_id)
-                .do_update()
-                .set(set())
-                .run(conn)
-                .await
+            set! {
+                conn, account: invoice_name = buyer.name.clone(), invoice_address = buyer.address.clone(),
+                invoice_tax_id = buyer.tax_id.clone()
+            }
         })
     }
 }
