@@ -26,90 +26,59 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// htmx adds no style and evaluates nothing. The page's script handles error pages.
 const HTMX_CONFIG: &str = r#"{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,"selfRequestsOnly":true,"historyCacheSize":0}"#;
 
-/// A place in the navigation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Section {
-    Overview,
-    Conversations,
-    Agents,
-    Tools,
-    Knowledge,
-    Numbers,
-    Campaigns,
-    Batches,
-    /// Whom the account calls.
-    Dialing,
-    Webhooks,
-    Keys,
-    Integrations,
-    Logs,
-    Team,
-    Billing,
-    /// Credentials, audit log and account.
-    Settings,
-    /// Developer pages.
-    Developers,
-    Profile,
+/// The places in the navigation: the path behind `/portal`, the icon, and the name in English and Spanish.
+macro_rules! sections {
+    ($($(#[$doc:meta])* $name:ident => $path:literal, $icon:ident, $english:literal, $spanish:literal;)+) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Section {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl Section {
+            pub(crate) const fn path(self) -> &'static str {
+                match self {
+                    $(Self::$name => $path,)+
+                }
+            }
+
+            pub(crate) const fn name(self, lang: Lang) -> &'static str {
+                match self {
+                    $(Self::$name => lang.t($english, $spanish),)+
+                }
+            }
+
+            pub(crate) const fn icon(self) -> Icon {
+                match self {
+                    $(Self::$name => Icon::$icon,)+
+                }
+            }
+        }
+    };
 }
 
-impl Section {
-    /// The path behind `/portal`.
-    pub(crate) const fn path(self) -> &'static str {
-        self.texts().0
-    }
-
-    pub(crate) const fn name(self, lang: Lang) -> &'static str {
-        let (_, en, es) = self.texts();
-        lang.t(en, es)
-    }
-
-    /// The path, and the name in English and in Spanish.
-    const fn texts(self) -> (&'static str, &'static str, &'static str) {
-        match self {
-            Self::Overview => ("/", "Overview", "Resumen"),
-            Self::Conversations => ("/conversations", "Conversations", "Conversaciones"),
-            Self::Agents => ("/agents", "Agents", "Agentes"),
-            Self::Tools => ("/tools", "Tools", "Herramientas"),
-            Self::Knowledge => ("/knowledge", "Knowledge", "Conocimiento"),
-            Self::Numbers => ("/phone-numbers", "Phone numbers", "Números"),
-            Self::Campaigns => ("/campaigns", "Campaigns", "Campañas"),
-            Self::Batches => ("/batch-calls", "Batch calls", "Llamadas por lote"),
-            Self::Dialing => ("/dialing", "Calling rules", "Reglas de llamada"),
-            Self::Webhooks => ("/webhooks", "Webhooks", "Webhooks"),
-            // The API documentation names this address.
-            Self::Keys => ("/developers", "API keys", "Claves de API"),
-            Self::Integrations => ("/integrations", "Integrations", "Integraciones"),
-            Self::Logs => ("/logs", "Logs", "Registros"),
-            Self::Team => ("/team", "Team", "Equipo"),
-            Self::Billing => ("/billing", "Billing", "Facturación"),
-            Self::Settings => ("/settings", "Settings", "Configuración"),
-            Self::Developers => ("/quick-start", "Quick start", "Inicio rápido"),
-            Self::Profile => ("/profile", "Profile", "Perfil"),
-        }
-    }
-
-    pub(crate) const fn icon(self) -> Icon {
-        match self {
-            Self::Overview => Icon::OVERVIEW,
-            Self::Conversations => Icon::CONVERSATIONS,
-            Self::Agents => Icon::AGENTS,
-            Self::Tools => Icon::TOOLS,
-            Self::Knowledge => Icon::KNOWLEDGE,
-            Self::Numbers => Icon::NUMBERS,
-            Self::Campaigns => Icon::CAMPAIGNS,
-            Self::Batches => Icon::BATCHES,
-            Self::Dialing => Icon::DIALING,
-            Self::Webhooks => Icon::WEBHOOKS,
-            Self::Keys => Icon::KEYS,
-            Self::Integrations => Icon::INTEGRATIONS,
-            Self::Logs => Icon::LOGS,
-            Self::Team => Icon::TEAM,
-            Self::Billing => Icon::BILLING,
-            Self::Settings => Icon::SETTINGS,
-            Self::Developers => Icon::QUICK_START,
-            Self::Profile => Icon::PROFILE,
-        }
-    }
+sections! {
+    Overview => "/", OVERVIEW, "Overview", "Resumen";
+    Conversations => "/conversations", CONVERSATIONS, "Conversations", "Conversaciones";
+    Agents => "/agents", AGENTS, "Agents", "Agentes";
+    Tools => "/tools", TOOLS, "Tools", "Herramientas";
+    Knowledge => "/knowledge", KNOWLEDGE, "Knowledge", "Conocimiento";
+    Numbers => "/phone-numbers", NUMBERS, "Phone numbers", "Números";
+    Campaigns => "/campaigns", CAMPAIGNS, "Campaigns", "Campañas";
+    Batches => "/batch-calls", BATCHES, "Batch calls", "Llamadas por lote";
+    /// Whom the account calls.
+    Dialing => "/dialing", DIALING, "Calling rules", "Reglas de llamada";
+    Webhooks => "/webhooks", WEBHOOKS, "Webhooks", "Webhooks";
+    // The API documentation names this address.
+    Keys => "/developers", KEYS, "API keys", "Claves de API";
+    Integrations => "/integrations", INTEGRATIONS, "Integrations", "Integraciones";
+    Logs => "/logs", LOGS, "Logs", "Registros";
+    Team => "/team", TEAM, "Team", "Equipo";
+    Billing => "/billing", BILLING, "Billing", "Facturación";
+    /// Credentials, audit log and account.
+    Settings => "/settings", SETTINGS, "Settings", "Configuración";
+    /// Developer pages.
+    Developers => "/quick-start", QUICK_START, "Quick start", "Inicio rápido";
+    Profile => "/profile", PROFILE, "Profile", "Perfil";
 }
 
 /// The frame of one page.
