@@ -18,6 +18,21 @@ macro_rules! text {
 }
 pub(crate) use text;
 
+/// A function that says each value of an enumeration in English and Spanish, one per line.
+macro_rules! wording {
+    ($(#[$doc:meta])* $vis:vis $name:ident($of:ident) {
+        $($($case:ident)|+ => $english:literal, $spanish:literal;)+
+    }) => {
+        $(#[$doc])*
+        $vis const fn $name(value: $of, lang: $crate::lang::Lang) -> &'static str {
+            match value {
+                $($($of::$case)|+ => lang.t($english, $spanish),)+
+            }
+        }
+    };
+}
+pub(crate) use wording;
+
 /// A language of the portal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lang {

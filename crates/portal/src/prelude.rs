@@ -5,7 +5,7 @@ pub(crate) use offhook_domain::*;
 
 pub(crate) use crate::PATH;
 pub(crate) use crate::fields::Fields;
-pub(crate) use crate::lang::{Lang, text};
+pub(crate) use crate::lang::{Lang, text, wording};
 pub(crate) use crate::page::Page;
 pub(crate) use crate::parts::form::{self, Input, Select};
 pub(crate) use crate::parts::list::{self, Table};

@@ -158,21 +158,15 @@ fn state(batch: &Batch, t: Lang) -> Markup {
     }
 }
 
-const fn paused_name(reason: PausedReason, t: Lang) -> &'static str {
-    match reason {
-        PausedReason::Customer => t.t("Paused manually.", "Se pausó manualmente."),
-        PausedReason::NoCredits => t.t(
-            "Not enough credits for another call. It resumes automatically when there are.",
-            "Los créditos no alcanzan para otra llamada. Se reanuda automáticamente cuando alcancen.",
-        ),
-        PausedReason::KeyRevoked => t.t(
-            "The API key that created it was revoked. If you resume it, it runs without a key's budget.",
-            "Se revocó la clave de API que lo creó. Si lo reanudas, sigue sin el presupuesto de una clave.",
-        ),
-        PausedReason::KeyBudget => t.t(
-            "The budget of the API key that created it is used up. It resumes automatically next month.",
-            "El presupuesto de la clave de API que lo creó se agotó. Se reanuda automáticamente el próximo mes.",
-        ),
+wording! {
+    paused_name(PausedReason) {
+        Customer => "Paused manually.", "Se pausó manualmente.";
+        NoCredits => "Not enough credits for another call. It resumes automatically when there are.",
+            "Los créditos no alcanzan para otra llamada. Se reanuda automáticamente cuando alcancen.";
+        KeyRevoked => "The API key that created it was revoked. If you resume it, it runs without a key's budget.",
+            "Se revocó la clave de API que lo creó. Si lo reanudas, sigue sin el presupuesto de una clave.";
+        KeyBudget => "The budget of the API key that created it is used up. It resumes automatically next month.",
+            "El presupuesto de la clave de API que lo creó se agotó. Se reanuda automáticamente el próximo mes.";
     }
 }
 

@@ -127,23 +127,15 @@ fn state(campaign: &Campaign, t: Lang) -> Markup {
     }
 }
 
-const fn paused_name(reason: CampaignPause, t: Lang) -> &'static str {
-    match reason {
-        CampaignPause::Customer => t.t("Paused manually.", "Se pausó manualmente."),
-        CampaignPause::NoCredits => t.t("Not enough credits.", "Los créditos no alcanzan."),
-        CampaignPause::KeyBudget => t.t(
-            "The budget of its API key is used up.",
-            "El presupuesto de su clave de API se agotó.",
-        ),
-        CampaignPause::KeyRevoked => t.t("Its API key was revoked.", "Se revocó su clave de API."),
-        CampaignPause::Agent => t.t("The agent takes no calls.", "El agente no hace llamadas."),
-        CampaignPause::Number => t.t(
-            "There is no number to call from.",
-            "No hay un número desde el que se pueda llamar.",
-        ),
-        CampaignPause::FailureRate => {
-            t.t("Too many calls failed.", "Fallaron demasiadas llamadas.")
-        }
+wording! {
+    paused_name(CampaignPause) {
+        Customer => "Paused manually.", "Se pausó manualmente.";
+        NoCredits => "Not enough credits.", "Los créditos no alcanzan.";
+        KeyBudget => "The budget of its API key is used up.", "El presupuesto de su clave de API se agotó.";
+        KeyRevoked => "Its API key was revoked.", "Se revocó su clave de API.";
+        Agent => "The agent takes no calls.", "El agente no hace llamadas.";
+        Number => "There is no number to call from.", "No hay un número desde el que se pueda llamar.";
+        FailureRate => "Too many calls failed.", "Fallaron demasiadas llamadas.";
     }
 }
 

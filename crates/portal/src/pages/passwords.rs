@@ -9,21 +9,15 @@ use crate::prelude::*;
 /// The field of a new password.
 pub(super) const NEW: &str = "new_password";
 
-/// Why a new password is refused.
-pub(super) const fn fault(fault: PasswordFault, lang: Lang) -> &'static str {
-    match fault {
-        PasswordFault::TooShort => lang.t(
-            "The password is too short. Use at least 12 characters. A sentence that only you would say works well.",
-            "La contraseña es muy corta. Usa al menos 12 caracteres. Una frase que solo tú dirías funciona bien.",
-        ),
-        PasswordFault::TooLong => lang.t(
-            "The password is too long. Use at most 256 characters.",
-            "La contraseña es demasiado larga. Usa 256 caracteres como máximo.",
-        ),
-        PasswordFault::IsAddress => lang.t(
-            "The password must not be your email address.",
-            "La contraseña no puede ser tu correo electrónico.",
-        ),
+wording! {
+    /// Why a new password is refused.
+    pub(super) fault(PasswordFault) {
+        TooShort => "The password is too short. Use at least 12 characters. A sentence that only you would say works well.",
+            "La contraseña es muy corta. Usa al menos 12 caracteres. Una frase que solo tú dirías funciona bien.";
+        TooLong => "The password is too long. Use at most 256 characters.",
+            "La contraseña es demasiado larga. Usa 256 caracteres como máximo.";
+        IsAddress => "The password must not be your email address.",
+            "La contraseña no puede ser tu correo electrónico.";
     }
 }
 

@@ -44,28 +44,16 @@ const fn kind_icon(kind: ToolKind) -> Icon {
     }
 }
 
-const fn kind_use(kind: ToolKind, lang: Lang) -> &'static str {
-    match kind {
-        ToolKind::Http => lang.t(
-            "Look up an order or book an appointment. The arguments go to your URL; the response goes to the model.",
-            "Consulta un pedido o agenda una cita. Los argumentos van a tu URL; la respuesta va al modelo.",
-        ),
-        ToolKind::EndCall => lang.t(
-            "Hang up when the conversation is over.",
-            "Cuelga cuando la conversación terminó.",
-        ),
-        ToolKind::Transfer => lang.t(
-            "Transfer the customer to one of the numbers you list.",
-            "Transfiere al cliente a uno de los números que indiques.",
-        ),
-        ToolKind::Dtmf => lang.t(
-            "Press keys in phone menus.",
-            "Presiona teclas en menús telefónicos.",
-        ),
-        ToolKind::Mcp => lang.t(
-            "Call functions of a server that speaks the Model Context Protocol. Publishing an agent fixes what they take.",
-            "Llama funciones de un servidor que habla el Model Context Protocol. Al publicar un agente se fija qué reciben.",
-        ),
+wording! {
+    kind_use(ToolKind) {
+        Http => "Look up an order or book an appointment. The arguments go to your URL; the response goes to the model.",
+            "Consulta un pedido o agenda una cita. Los argumentos van a tu URL; la respuesta va al modelo.";
+        EndCall => "Hang up when the conversation is over.", "Cuelga cuando la conversación terminó.";
+        Transfer => "Transfer the customer to one of the numbers you list.",
+            "Transfiere al cliente a uno de los números que indiques.";
+        Dtmf => "Press keys in phone menus.", "Presiona teclas en menús telefónicos.";
+        Mcp => "Call functions of a server that speaks the Model Context Protocol. Publishing an agent fixes what they take.",
+            "Llama funciones de un servidor que habla el Model Context Protocol. Al publicar un agente se fija qué reciben.";
     }
 }
 

@@ -237,24 +237,18 @@ const fn recipient_name(status: RecipientStatus, t: Lang) -> &'static str {
     }
 }
 
-const fn failure_name(reason: FailureReason, t: Lang) -> &'static str {
-    match reason {
-        FailureReason::NoAnswer => t.t("No answer.", "Nadie contestó."),
-        FailureReason::Busy => t.t("The line was busy.", "La línea estaba ocupada."),
-        FailureReason::Rejected => t.t("The call was rejected.", "La llamada fue rechazada."),
-        FailureReason::InvalidNumber => t.t("The number does not exist.", "El número no existe."),
-        FailureReason::CarrierError => t.t("Carrier error.", "Falló el operador telefónico."),
-        FailureReason::AgentError => t.t("Agent error.", "Falló el agente."),
-        FailureReason::Interrupted => t.t("Call interrupted.", "La llamada se interrumpió."),
-        FailureReason::ContextRefused => t.t(
-            "Refused by the agent's context URL.",
-            "La rechazó la URL de contexto del agente.",
-        ),
-        FailureReason::Cancelled => t.t("Canceled.", "Cancelada."),
-        FailureReason::ComplianceBlocked => t.t(
-            "A dialing rule refused it.",
-            "Una regla de llamadas no la permitió.",
-        ),
-        FailureReason::Expired => t.t("Waited too long.", "Esperó demasiado."),
+wording! {
+    failure_name(FailureReason) {
+        NoAnswer => "No answer.", "Nadie contestó.";
+        Busy => "The line was busy.", "La línea estaba ocupada.";
+        Rejected => "The call was rejected.", "La llamada fue rechazada.";
+        InvalidNumber => "The number does not exist.", "El número no existe.";
+        CarrierError => "Carrier error.", "Falló el operador telefónico.";
+        AgentError => "Agent error.", "Falló el agente.";
+        Interrupted => "Call interrupted.", "La llamada se interrumpió.";
+        ContextRefused => "Refused by the agent's context URL.", "La rechazó la URL de contexto del agente.";
+        Cancelled => "Canceled.", "Cancelada.";
+        ComplianceBlocked => "A dialing rule refused it.", "Una regla de llamadas no la permitió.";
+        Expired => "Waited too long.", "Esperó demasiado.";
     }
 }

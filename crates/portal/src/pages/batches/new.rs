@@ -376,17 +376,13 @@ fn first_rows(rows: &Rows, look: &Look, t: Lang) -> Markup {
     table.render()
 }
 
-/// What is wrong with a number.
-const fn fault_name(fault: E164Error, t: Lang) -> &'static str {
-    match fault {
-        E164Error::NoPlus | E164Error::PlusLost => t.t(
-            "The + and country code are missing. Write it as +5215512345678.",
-            "Faltan el + y el código del país. Escríbelo como +5215512345678.",
-        ),
-        E164Error::Malformed => t.t(
-            "Not a phone number. Write + and 7 to 15 digits, as in +5215512345678.",
-            "No es un número telefónico. Escribe + y de 7 a 15 dígitos, como en +5215512345678.",
-        ),
+wording! {
+    /// What is wrong with a number.
+    fault_name(E164Error) {
+        NoPlus | PlusLost => "The + and country code are missing. Write it as +5215512345678.",
+            "Faltan el + y el código del país. Escríbelo como +5215512345678.";
+        Malformed => "Not a phone number. Write + and 7 to 15 digits, as in +5215512345678.",
+            "No es un número telefónico. Escribe + y de 7 a 15 dígitos, como en +5215512345678.";
     }
 }
 

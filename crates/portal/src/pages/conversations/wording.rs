@@ -92,65 +92,36 @@ pub(crate) fn ending(conversation: &Conversation, lang: Lang) -> Markup {
     html! { (text) }
 }
 
-pub(super) const fn ended(reason: TerminationReason, lang: Lang) -> &'static str {
-    match reason {
-        TerminationReason::AgentHangup => lang.t("Ended by the agent", "La terminó el agente"),
-        TerminationReason::CustomerHangup => {
-            lang.t("Ended by the customer", "La terminó el cliente")
-        }
-        TerminationReason::MaxDuration => {
-            lang.t("Max call length reached", "Llegó a la duración máxima")
-        }
-        TerminationReason::SilenceTimeout => lang.t("Silence timeout", "Silencio máximo alcanzado"),
-        TerminationReason::Transferred => {
-            lang.t("Transferred to a person", "Se transfirió a una persona")
-        }
-        TerminationReason::Voicemail => lang.t("Voicemail answered", "Contestó un buzón de voz"),
-        TerminationReason::ApiHangup => lang.t(
-            "Hung up from the portal or the API",
-            "Se colgó desde el portal o por la API",
-        ),
-        TerminationReason::Error => lang.t("Ended by an error", "La terminó un error"),
+wording! {
+    pub(super) ended(TerminationReason) {
+        AgentHangup => "Ended by the agent", "La terminó el agente";
+        CustomerHangup => "Ended by the customer", "La terminó el cliente";
+        MaxDuration => "Max call length reached", "Llegó a la duración máxima";
+        SilenceTimeout => "Silence timeout", "Silencio máximo alcanzado";
+        Transferred => "Transferred to a person", "Se transfirió a una persona";
+        Voicemail => "Voicemail answered", "Contestó un buzón de voz";
+        ApiHangup => "Hung up from the portal or the API", "Se colgó desde el portal o por la API";
+        Error => "Ended by an error", "La terminó un error";
     }
 }
 
-pub(crate) const fn failed(reason: FailureReason, lang: Lang) -> &'static str {
-    match reason {
-        FailureReason::NoAnswer => lang.t("No answer", "Nadie contestó"),
-        FailureReason::Busy => lang.t("The line was busy", "La línea estaba ocupada"),
-        FailureReason::Rejected => lang.t("The call was declined", "La llamada fue rechazada"),
-        FailureReason::InvalidNumber => lang.t(
-            "The number does not exist: check it",
-            "Ese número no existe: revísalo",
-        ),
-        FailureReason::CarrierError => lang.t(
-            "The carrier failed: try again, or check its credential",
-            "Falló el operador telefónico: inténtalo de nuevo o revisa su credencial",
-        ),
-        FailureReason::AgentError => lang.t(
-            "The agent could not continue: check its models, voice and their credentials",
-            "El agente no pudo continuar: revisa sus modelos, su voz y sus credenciales",
-        ),
-        FailureReason::Interrupted => lang.t(
-            "The service was interrupted during the call",
-            "El servicio se interrumpió durante la llamada",
-        ),
-        FailureReason::ContextRefused => lang.t(
-            "Refused by the agent's context URL",
-            "La rechazó la URL de contexto del agente",
-        ),
-        FailureReason::Cancelled => lang.t(
-            "Canceled before it was dialed",
-            "Se canceló antes de marcar",
-        ),
-        FailureReason::ComplianceBlocked => lang.t(
-            "One of the account's calling rules refused it.",
-            "Una regla de llamadas de la cuenta no la permitió.",
-        ),
-        FailureReason::Expired => lang.t(
-            "Waited too long for a free line and was not dialed",
-            "Esperó demasiado una línea libre y no se marcó",
-        ),
+wording! {
+    pub(crate) failed(FailureReason) {
+        NoAnswer => "No answer", "Nadie contestó";
+        Busy => "The line was busy", "La línea estaba ocupada";
+        Rejected => "The call was declined", "La llamada fue rechazada";
+        InvalidNumber => "The number does not exist: check it", "Ese número no existe: revísalo";
+        CarrierError => "The carrier failed: try again, or check its credential",
+            "Falló el operador telefónico: inténtalo de nuevo o revisa su credencial";
+        AgentError => "The agent could not continue: check its models, voice and their credentials",
+            "El agente no pudo continuar: revisa sus modelos, su voz y sus credenciales";
+        Interrupted => "The service was interrupted during the call", "El servicio se interrumpió durante la llamada";
+        ContextRefused => "Refused by the agent's context URL", "La rechazó la URL de contexto del agente";
+        Cancelled => "Canceled before it was dialed", "Se canceló antes de marcar";
+        ComplianceBlocked => "One of the account's calling rules refused it.",
+            "Una regla de llamadas de la cuenta no la permitió.";
+        Expired => "Waited too long for a free line and was not dialed",
+            "Esperó demasiado una línea libre y no se marcó";
     }
 }
 

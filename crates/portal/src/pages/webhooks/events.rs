@@ -7,37 +7,21 @@ use crate::pages::agents::document::pretty;
 use crate::parts::sample;
 use crate::prelude::*;
 
-/// When an event of a type is sent.
-pub(super) const fn meaning(kind: EventType, lang: Lang) -> &'static str {
-    match kind {
-        EventType::CallInitiated => lang.t(
-            "A call was placed through the API.",
-            "Se inició una llamada por la API.",
-        ),
-        EventType::CallCompleted => lang.t(
-            "A call ended successfully.",
-            "Una llamada terminó con éxito.",
-        ),
-        EventType::CallFailed => lang.t(
-            "A call ended with an error or was not answered.",
-            "Una llamada terminó con un error o no fue contestada.",
-        ),
-        EventType::BillingThreshold => lang.t(
-            "This month's cost or the balance passed a threshold set under Billing. Once per threshold and month.",
-            "El costo de este mes o el saldo pasó un límite configurado en Facturación. Una vez por límite y mes.",
-        ),
-        EventType::ContactOptedOut => lang.t(
-            "A customer asked not to be called again. Once per conversation.",
-            "Un cliente pidió que no se le vuelva a llamar. Una vez por conversación.",
-        ),
-        EventType::CampaignCompleted => lang.t(
-            "Every recipient of a campaign has been called.",
-            "Se llamó a todos los destinatarios de una campaña.",
-        ),
-        EventType::CampaignPaused => lang.t(
-            "A campaign starts no more calls: someone paused it, it lacks credits or a number, or its calls fail.",
-            "Una campaña no inicia más llamadas: alguien la pausó, le faltan créditos o un número, o sus llamadas fallan.",
-        ),
+wording! {
+    /// When an event of a type is sent.
+    pub(super) meaning(EventType) {
+        CallInitiated => "A call was placed through the API.", "Se inició una llamada por la API.";
+        CallCompleted => "A call ended successfully.", "Una llamada terminó con éxito.";
+        CallFailed => "A call ended with an error or was not answered.",
+            "Una llamada terminó con un error o no fue contestada.";
+        BillingThreshold => "This month's cost or the balance passed a threshold set under Billing. Once per threshold and month.",
+            "El costo de este mes o el saldo pasó un límite configurado en Facturación. Una vez por límite y mes.";
+        ContactOptedOut => "A customer asked not to be called again. Once per conversation.",
+            "Un cliente pidió que no se le vuelva a llamar. Una vez por conversación.";
+        CampaignCompleted => "Every recipient of a campaign has been called.",
+            "Se llamó a todos los destinatarios de una campaña.";
+        CampaignPaused => "A campaign starts no more calls: someone paused it, it lacks credits or a number, or its calls fail.",
+            "Una campaña no inicia más llamadas: alguien la pausó, le faltan créditos o un número, o sus llamadas fallan.";
     }
 }
 

@@ -33,29 +33,18 @@ pub(in crate::pages) const fn delivery_tone(state: DeliveryState) -> Tone {
     }
 }
 
-/// What a delivery's state means, and what happens next.
-pub(super) const fn state_told(state: DeliveryState, lang: Lang) -> &'static str {
-    match state {
-        DeliveryState::Pending => lang.t(
-            "Waiting for the first attempt.",
-            "En espera del primer intento.",
-        ),
-        DeliveryState::Retrying => lang.t(
-            "The last attempt failed. It is retried automatically, up to four attempts in total.",
-            "El último intento falló. Se reintenta automáticamente, hasta cuatro intentos en total.",
-        ),
-        DeliveryState::Delivered => lang.t(
-            "Your server responded with a 2xx status in time.",
-            "Tu servidor respondió con un estado 2xx a tiempo.",
-        ),
-        DeliveryState::Exhausted => lang.t(
-            "Four attempts failed. It is not retried unless you resend it.",
-            "Fallaron cuatro intentos. No se reintenta a menos que la reenvíes.",
-        ),
-        DeliveryState::Cancelled => lang.t(
-            "Its endpoint was disabled or deleted before it was delivered.",
-            "Su punto de conexión se deshabilitó o se eliminó antes de la entrega.",
-        ),
+wording! {
+    /// What a delivery's state means, and what happens next.
+    pub(super) state_told(DeliveryState) {
+        Pending => "Waiting for the first attempt.", "En espera del primer intento.";
+        Retrying => "The last attempt failed. It is retried automatically, up to four attempts in total.",
+            "El último intento falló. Se reintenta automáticamente, hasta cuatro intentos en total.";
+        Delivered => "Your server responded with a 2xx status in time.",
+            "Tu servidor respondió con un estado 2xx a tiempo.";
+        Exhausted => "Four attempts failed. It is not retried unless you resend it.",
+            "Fallaron cuatro intentos. No se reintenta a menos que la reenvíes.";
+        Cancelled => "Its endpoint was disabled or deleted before it was delivered.",
+            "Su punto de conexión se deshabilitó o se eliminó antes de la entrega.";
     }
 }
 
