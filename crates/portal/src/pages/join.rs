@@ -155,10 +155,7 @@ async fn join(guest: Guest, body: Payload) -> Answer {
             return Ok(guest.go("/sso", single_sign_on_required(lang)));
         }
         Err(JoinError::Throttled { seconds }) => {
-            let message = passwords::throttled(seconds, lang);
-            let mut answer = again(StatusCode::TOO_MANY_REQUESTS, &message);
-            passwords::retry_after(&mut answer, seconds);
-            return Ok(answer);
+            return Ok(passwords::too_many(seconds, lang, again));
         }
         Err(JoinError::Wrong) => lang.t(
             "You cannot join with this password. If you have other accounts here, use the password you sign in to them with. If you know none, ask the service operator for a sign-in link, choose a password with it, and open this invitation again.",

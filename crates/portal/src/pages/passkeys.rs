@@ -8,7 +8,7 @@ use offhook_services::store::SecondFactors;
 use offhook_services::{GivenFactor, RelyingParty, SignInError, TwoStepError};
 use serde_json::{Value, json};
 
-use super::passwords::{self, throttled};
+use super::passwords;
 use super::sign_in::{
     HALF_COOKIE, MAX_KEPT_BYTES, add_cookie_of, address, enter, forget, single_sign_on_required,
 };
@@ -137,11 +137,7 @@ async fn sign_in(guest: Guest, body: Payload) -> Answer {
         Err(SignInError::SingleSignOnRequired) => {
             again(StatusCode::FORBIDDEN, single_sign_on_required(lang))
         }
-        Err(SignInError::Throttled { seconds }) => {
-            let mut answer = again(StatusCode::TOO_MANY_REQUESTS, &throttled(seconds, lang));
-            passwords::retry_after(&mut answer, seconds);
-            answer
-        }
+        Err(SignInError::Throttled { seconds }) => passwords::too_many(seconds, lang, again),
         Err(SignInError::Store(error)) => return Err(error.into()),
     };
     forget(&mut answer, COOKIE)?;
@@ -352,9 +348,7 @@ async fn begin(post: Post<Viewer>) -> Answer {
     };
     let (message, wait) = why(error, post.lang())?;
     let mut answer = refusing(status, &message);
-    if let Some(seconds) = wait {
-        passwords::retry_after(&mut answer, seconds);
-    }
+    passwords::retry_after(&mut answer, wait);
     Ok(answer)
 }
 

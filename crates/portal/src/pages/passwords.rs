@@ -1,6 +1,7 @@
 //! Texts about passwords.
 
 use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
 use actix_web::http::header::RETRY_AFTER;
 use offhook_services::PasswordFault;
 
@@ -39,9 +40,22 @@ pub(super) fn throttled(seconds: u64, lang: Lang) -> String {
     )
 }
 
-/// The same, for the header.
-pub(super) fn retry_after(answer: &mut HttpResponse, seconds: u64) {
-    answer.headers_mut().insert(RETRY_AFTER, seconds.into());
+/// The same, for the header, of who has to wait.
+pub(super) fn retry_after(answer: &mut HttpResponse, seconds: Option<u64>) {
+    if let Some(seconds) = seconds {
+        answer.headers_mut().insert(RETRY_AFTER, seconds.into());
+    }
+}
+
+/// The page that `again` draws for who has to wait.
+pub(super) fn too_many(
+    seconds: u64,
+    lang: Lang,
+    again: impl Fn(StatusCode, &str) -> HttpResponse,
+) -> HttpResponse {
+    let mut answer = again(StatusCode::TOO_MANY_REQUESTS, &throttled(seconds, lang));
+    retry_after(&mut answer, Some(seconds));
+    answer
 }
 
 /// The field of a new password.

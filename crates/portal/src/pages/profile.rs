@@ -103,9 +103,7 @@ async fn change_password(post: Post<Viewer>) -> Answer {
         ..Refused::default()
     };
     let mut answer = refused(&post, &shown).await?;
-    if let Some(seconds) = wait {
-        passwords::retry_after(&mut answer, seconds);
-    }
+    passwords::retry_after(&mut answer, wait);
     Ok(answer)
 }
 

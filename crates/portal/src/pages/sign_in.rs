@@ -82,10 +82,7 @@ async fn sign_in(guest: Guest, body: Payload) -> Answer {
             ));
         }
         Err(SignInError::Throttled { seconds }) => {
-            let message = passwords::throttled(seconds, guest.lang);
-            let mut answer = again(StatusCode::TOO_MANY_REQUESTS, &message);
-            passwords::retry_after(&mut answer, seconds);
-            return Ok(answer);
+            return Ok(passwords::too_many(seconds, guest.lang, again));
         }
         Err(SignInError::Store(error)) => return Err(error.into()),
     };

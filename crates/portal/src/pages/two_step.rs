@@ -96,10 +96,7 @@ async fn finish(guest: Guest, body: Payload) -> Answer {
             Ok(again(StatusCode::UNPROCESSABLE_ENTITY, why))
         }
         Err(CodeError::Throttled { seconds }) => {
-            let message = passwords::throttled(seconds, guest.lang);
-            let mut answer = again(StatusCode::TOO_MANY_REQUESTS, &message);
-            passwords::retry_after(&mut answer, seconds);
-            Ok(answer)
+            Ok(passwords::too_many(seconds, guest.lang, again))
         }
         Err(CodeError::Store(error)) => Err(error.into()),
     }
@@ -294,9 +291,7 @@ pub(super) async fn refused(
     }
     let (message, wait) = why(error, post.lang())?;
     let mut answer = post.refused(SECTION, title, &body(&message).await?);
-    if let Some(seconds) = wait {
-        passwords::retry_after(&mut answer, seconds);
-    }
+    passwords::retry_after(&mut answer, wait);
     Ok(answer)
 }
 
