@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::str::FromStr;
 
-use actix_web::http::header::HOST;
+use actix_web::http::header::{HOST, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Payload};
 use actix_web::{HttpRequest, HttpResponse};
@@ -403,6 +403,18 @@ impl Visitor {
     /// A part of a page, for htmx.
     pub(crate) fn part(&self, body: &Markup) -> HttpResponse {
         layout::part(body)
+    }
+
+    /// A part that changes by itself. The query's `was` is the status that the page shows: if it has changed, the whole page
+    /// is reloaded, since the actions differ.
+    pub(crate) fn live_part(&self, status: &str, body: &Markup) -> HttpResponse {
+        let mut answer = self.part(body);
+        if self.query.text("was") != status {
+            let reload = HeaderName::from_static("hx-refresh");
+            let yes = HeaderValue::from_static("true");
+            answer.headers_mut().insert(reload, yes);
+        }
+        answer
     }
 
     /// Redirects to another page of the portal, with a notice. `path` begins after `/portal`.

@@ -16,7 +16,7 @@ use crate::parts::secret;
 use crate::prelude::*;
 use crate::visit::layout;
 
-pub(super) use wording::delivery_tone;
+pub(super) use wording::{delivery_tone, state_badge};
 
 const SECTION: Section = Section::Webhooks;
 
@@ -133,7 +133,7 @@ fn endpoints_table(
             .column(t.t("Last event", "Último evento"), |view| html! {
                 @if let Some(delivery) = health_of(view).and_then(|health| health.newest.as_ref()) {
                     a href={ (crate::PATH) "/webhooks/deliveries/" (delivery.id) } { (words::when(delivery.created_at)) }
-                    " " (wording::state_badge(visitor, delivery.state))
+                    " " (state_badge(visitor, delivery.state))
                 } @else { span.none { "–" } }
             })
             .column(t.t("Added", "Agregado"), |view| words::when(view.endpoint.created_at)))

@@ -1,6 +1,5 @@
 //! One batch: progress, people, actions.
 
-use actix_web::http::header::{HeaderName, HeaderValue};
 use offhook_services::store::{Batch, BatchStep};
 use uuid::Uuid;
 
@@ -16,20 +15,12 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(Section::Batches, &batch.name, &body))
 }
 
-/// `GET /portal/batch-calls/{id}/progress`: the live part. `was` is the status that the page shows: if it has changed, the
-/// whole page is reloaded, since the actions differ.
+/// `GET /portal/batch-calls/{id}/progress`
 pub(super) async fn progress(visit: Visit<Viewer>) -> Answer {
     let batches = visit.services().batches();
     let batch = batches.get(visit.account(), visit.id("id")?).await?;
-    let mut answer = visit.part(&growing(&batch, visit.lang()));
-    if visit.query().text("was") != batch.status.as_str() {
-        let (name, yes) = (
-            HeaderName::from_static("hx-refresh"),
-            HeaderValue::from_static("true"),
-        );
-        answer.headers_mut().insert(name, yes);
-    }
-    Ok(answer)
+    let body = growing(&batch, visit.lang());
+    Ok(visit.live_part(batch.status.as_str(), &body))
 }
 
 /// `POST /portal/batch-calls/{id}/pause`

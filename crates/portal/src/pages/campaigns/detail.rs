@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use actix_web::http::header::{HeaderName, HeaderValue};
 use offhook_services::store::{Campaign, CampaignStep};
 use offhook_services::{CampaignEstimate, UseCaseError};
 
@@ -25,19 +24,11 @@ pub(super) async fn show(visit: Visit<Viewer>) -> Answer {
     Ok(visit.page(Section::Campaigns, &campaign.name, &body))
 }
 
-/// `GET /portal/campaigns/{id}/progress`: the live part. `was` is the status that the page shows: if it has changed, the
-/// whole page is reloaded, since the actions differ.
+/// `GET /portal/campaigns/{id}/progress`
 pub(super) async fn progress(visit: Visit<Viewer>) -> Answer {
     let campaign = campaign(&visit).await?;
-    let mut answer = visit.part(&growing(&campaign, visit.lang()));
-    if visit.query().text("was") != campaign.status.as_str() {
-        let (name, yes) = (
-            HeaderName::from_static("hx-refresh"),
-            HeaderValue::from_static("true"),
-        );
-        answer.headers_mut().insert(name, yes);
-    }
-    Ok(answer)
+    let body = growing(&campaign, visit.lang());
+    Ok(visit.live_part(campaign.status.as_str(), &body))
 }
 
 /// `POST /portal/campaigns/{id}/{step}`: back to the campaign, with the result.

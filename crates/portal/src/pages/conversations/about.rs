@@ -2,11 +2,11 @@
 
 use offhook_services::SoFar;
 use offhook_services::UseCaseError;
-use offhook_services::store::{Conversation, ConversationView, DeliveryState};
+use offhook_services::store::{Conversation, ConversationView};
 
 use super::wording;
 use crate::pages::dialing::wording::refusal;
-use crate::pages::webhooks::delivery_tone;
+use crate::pages::webhooks::state_badge;
 use crate::prelude::*;
 
 /// Facts that change during a conversation, with their ids on the page: when it was answered, its turns, duration and
@@ -235,21 +235,9 @@ pub(super) async fn deliveries(visitor: &Visitor, conversation: &Conversation) -
                     .column(lang.t("Event", "Evento"), |delivery| html! {
                         a href={ (PATH) "/webhooks/deliveries/" (delivery.id) } { (delivery.kind.as_str()) }
                     })
-                    .column(lang.t("Delivery", "Entrega"), |delivery| {
-                        words::badge(delivery_tone(delivery.state), label(delivery.state, lang))
-                    })
+                    .column(lang.t("Delivery", "Entrega"), |delivery| state_badge(visitor, delivery.state))
                     .number(lang.t("Attempts", "Intentos"), |delivery| delivery.attempts_count))
             }
         }
     })
-}
-
-const fn label(state: DeliveryState, lang: Lang) -> &'static str {
-    match state {
-        DeliveryState::Pending => lang.t("Pending", "Pendiente"),
-        DeliveryState::Retrying => lang.t("Retrying", "Reintentando"),
-        DeliveryState::Delivered => lang.t("Delivered", "Entregado"),
-        DeliveryState::Exhausted => lang.t("Failed", "Falló"),
-        DeliveryState::Cancelled => lang.t("Canceled", "Cancelado"),
-    }
 }

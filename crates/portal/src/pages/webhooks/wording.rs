@@ -19,7 +19,7 @@ pub(super) const fn state_name(state: DeliveryState, lang: Lang) -> &'static str
 }
 
 /// The same as a badge.
-pub(super) fn state_badge(visitor: &Visitor, state: DeliveryState) -> Markup {
+pub(in crate::pages) fn state_badge(visitor: &Visitor, state: DeliveryState) -> Markup {
     words::badge(delivery_tone(state), state_name(state, visitor.lang()))
 }
 
