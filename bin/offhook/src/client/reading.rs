@@ -22,7 +22,7 @@ pub(crate) enum AgentsCommand {
     Publish {
         /// The version [default: the latest].
         #[arg(long = "version", value_name = "N")]
-        version: Option<i64>,
+        served: Option<i64>,
         #[command(flatten)]
         one: OneArgs,
     },
@@ -112,9 +112,9 @@ impl AgentsCommand {
             Self::Diff(folder) => folder.diff().await,
             Self::Plan(folder) => folder.plan().await,
             Self::Apply(apply) => apply.run().await,
-            Self::Publish { version, one } => {
+            Self::Publish { served, one } => {
                 let path = format!("/v1/agents/{}/publish", one.id);
-                let body = json!({"version": version});
+                let body = json!({"version": served});
                 let agent = one.remote.api()?.post(&path, body, "publishing").await?;
                 let words = format!("published version {}", agent["published_version"]);
                 output::print(one.json, &agent, &words)

@@ -120,7 +120,7 @@ fn forgeries() -> Vec<(Value, Value)> {
             json!({"kind": "tool_called", "tool": "look", "arguments": {"properties": {"id": {"const": 8}}}}),
         ),
         (
-            json!({"kind": "tool_never_called", "tool": "cancel"}),
+            json!({"kind": "tool_never_called", "tool": "finish", "turn": 1}),
             json!({"kind": "tool_never_called", "tool": "look"}),
         ),
         (
@@ -196,8 +196,14 @@ async fn what_the_guard_replaced_is_a_check_of_its_own() {
 async fn a_tool_that_the_scenario_does_not_name_does_nothing_and_a_slow_one_is_waited_for() {
     let bench = Bench::start().await;
     let mut scenario = booking(json!([{"kind": "tool_called", "tool": "look"}]));
-    scenario["tools"] = json!([{"name": "other", "answer": "x"}]);
+    scenario["tools"] = json!([{"name": "lok", "answer": "x"}]);
     let run = bench.run(json!({"scenarios": [scenario]})).await;
+    let error = &data_of(&run)[0]["conversations"][0]["error"];
+    assert_eq!(error, "`tools[0].name`: the agent has no tool `lok`");
+    scenario["tools"] = json!([]);
+    scenario["checks"] = json!([{"kind": "tool_never_called", "tool": "lok"}]);
+    let run = bench.run(json!({"scenarios": [scenario]})).await;
+    assert_eq!(run["status"], "error", "{run}");
     let used = &data_of(&run)[0]["conversations"][0]["played"]["tools"][0];
     let told = "Not done: the scenario has no answer of `look`.";
     assert_eq!(
@@ -502,6 +508,8 @@ async fn a_conversation_becomes_a_scenario_that_passes() {
             .is_some_and(|lines| !lines.is_empty()),
         "{drafted}"
     );
+    let pause = drafted["turns"][0]["pause_ms"].as_i64();
+    assert!(pause.is_some_and(|ms| ms >= 400), "{drafted}");
     let made = app.post("/v1/scenarios", drafted).await.assert(201);
     assert!(text(&made["name"]).contains(&id));
     assert_eq!(bench.run(json!({})).await["total"], 1);
@@ -662,14 +670,14 @@ async fn by_sound_the_agents_voice_speaks_the_lines_and_one_may_interrupt() {
 async fn by_sound_a_model_plays_the_caller_and_speaks_with_the_agents_voice() {
     fn answers(asked: &str) -> Option<String> {
         let is = |words: &str| asked.contains(words);
-        Some(match () {
+        let words = match () {
             () if is("You play a person") && is("Is Friday fine?") => "Yes, thanks a lot. [END]",
             () if is("You play a person") && is("Hello.") => "A table on Friday, please.",
             // What the ear makes of the persona's lines.
             () if is("Yes it is.") => "Your table is kept.",
             () => "Is Friday fine?",
-        })
-        .map(str::to_owned)
+        };
+        Some(words.to_owned())
     }
     let (_upstream, setup) = model(answers).await;
     let app = TestApp::with(setup).await;
@@ -708,12 +716,6 @@ async fn a_recorded_caller_is_played_again_with_the_same_pauses() {
     app.dial();
     let handle = text(&app.call(&agent, CUSTOMER).await["id"]);
     let id = text(&app.ended(&handle).await["conversation_id"]);
-    let drafted = app.read(&format!("/v1/conversations/{id}/scenario")).await;
-    let line = &drafted["turns"][0];
-    assert!(
-        line["pause_ms"].as_i64().is_some_and(|ms| ms >= 400),
-        "{drafted}"
-    );
     let bench = Bench { app, agent };
     let scenario = json!({
         "name": "Again", "recording": id, "checks": [{"kind": "said", "text": "I see."}], "budget_s": 30,
