@@ -27,6 +27,7 @@ const SCOPES: [&str; 4] = [
 
 pub struct State {
     location: &'static str,
+    /// The free times.
     slots: Vec<String>,
     bookings: Vec<Value>,
 }
@@ -56,18 +57,19 @@ impl FakeCalCom {
 
     /// Every booking that stands, as it was requested.
     pub fn bookings(&self) -> Vec<Value> {
-        let state = self.state.lock();
-        let standing = state
-            .bookings
-            .iter()
-            .filter(|one| one["status"] == "accepted");
+        let bookings = &self.state.lock().bookings;
+        let standing = bookings.iter().filter(|one| one["status"] == "accepted");
         standing.map(|one| one["asked"].clone()).collect()
     }
 
-    /// Cancels every booking.
+    /// Cancels every booking, which frees its time.
     pub fn cancel_all(&self) {
-        for booking in &mut self.state.lock().bookings {
+        let state = &mut *self.state.lock();
+        for booking in &mut state.bookings {
             booking["status"] = "cancelled".into();
+            state
+                .slots
+                .push(booking["start"].as_str().unwrap_or_default().to_owned());
         }
     }
 }
@@ -118,30 +120,24 @@ fn event_type(state: &State) -> Value {
 }
 
 fn slots(asked: &ReceivedRequest, state: &State) -> Answer {
-    let of = |name: &str| asked.parameter(name);
-    if of("eventTypeId") != Some(EVENT_TYPE.to_string()) {
+    let of = |name: &str| Value::from(asked.parameter(name));
+    if of("eventTypeId") != "42" {
         return error(404, "NotFoundException");
     }
-    let (from, to) = (at(&of("start").into()), at(&of("end").into()));
+    let asked = at(&of("start"))..at(&of("end"));
     let mut days = json!({});
-    for slot in &state.slots {
-        let start = at(&slot.as_str().into());
-        if from <= start && start < to && is_free(start, state) {
-            let day = &mut days[&slot[..10]];
-            let mut slots = day.as_array().cloned().unwrap_or_default();
-            slots.push(json!({"start": slot}));
-            *day = slots.into();
+    for slot in state.slots.iter().map(|slot| json!({"start": slot})) {
+        if let Some(day) = slot["start"]
+            .as_str()
+            .filter(|_| asked.contains(&at(&slot["start"])))
+        {
+            let day = day[..10].to_owned();
+            let mut slots = days[&day].as_array().cloned().unwrap_or_default();
+            slots.push(slot);
+            days[&day] = slots.into();
         }
     }
     good(200, &days)
-}
-
-fn is_free(start: Option<Timestamp>, state: &State) -> bool {
-    let mut standing = state
-        .bookings
-        .iter()
-        .filter(|one| one["status"] == "accepted");
-    start.is_some() && !standing.any(|one| at(&one["start"]) == start)
 }
 
 fn book(asked: Value, state: &mut State) -> Answer {
@@ -156,13 +152,12 @@ fn book(asked: Value, state: &mut State) -> Answer {
             .as_str()
             .is_some_and(|start| start.ends_with('Z'))
         && (state.location != "attendeePhone" || asked["location"]["phone"].is_string());
-    let is_offered = state
-        .slots
-        .iter()
-        .any(|slot| at(&slot.as_str().into()) == start);
-    if !is_whole || !is_offered || !is_free(start, state) {
+    let mut slots = state.slots.iter();
+    let free = slots.position(|slot| at(&slot.as_str().into()) == start);
+    let Some(free) = free.filter(|_| is_whole) else {
         return error(400, "BadRequestException");
-    }
+    };
+    state.slots.remove(free);
     let end = start.map(|start| (start + jiff::SignedDuration::from_mins(30)).to_string());
     let mut booking = json!({
         "uid": format!("uid{}", state.bookings.len() + 1),

@@ -185,6 +185,11 @@ const LIMIT: Duration = Duration::from_secs(8);
 
 impl World {
     async fn of(operation: &Operation) -> Self {
+        Self::within(LIMIT, operation).await
+    }
+
+    /// With this time limit of requests.
+    async fn within(limit: Duration, operation: &Operation) -> Self {
         let toolkit = operation.toolkit;
         let fake = match toolkit {
             "google_calendar" => Fake::Calendar(FakeCalendar::start().await),
@@ -194,7 +199,7 @@ impl World {
             _ => Fake::Sheets(FakeSheets::start(&[&["Name"]]).await),
         };
         let (upstream, authority, _) = fake.parts();
-        let application = at(toolkit, &upstream.base_url(), LIMIT);
+        let application = at(toolkit, &upstream.base_url(), limit);
         let granted = granted(&*application, authority).await;
         Self {
             fake,
@@ -267,11 +272,9 @@ async fn whatever_a_function_meets_is_a_sentence_and_nothing_is_done_twice() {
 
 #[tokio::test]
 async fn who_takes_too_long_is_not_waited_for() {
-    let limit = Duration::from_secs(1);
     let mut worlds = Vec::new();
     for operation in operations() {
-        let mut world = World::of(&operation).await;
-        world.application = at(operation.toolkit, &world.upstream().base_url(), limit);
+        let world = World::within(Duration::from_secs(2), &operation).await;
         worlds.push((world, operation));
     }
     let slow = |(world, operation): (World, Operation)| async move {
@@ -293,6 +296,7 @@ async fn who_takes_too_long_is_not_waited_for() {
     join_all(worlds.into_iter().map(slow)).await;
     let (fake, _, _) = calendar().await;
     let base = fake.upstream.base_url();
+    let limit = Duration::from_secs(1);
     let hasty = application_within("google_calendar", &settings(&base), limit).unwrap();
     fake.upstream
         .fail("POST", "/", Fault::Slow(Duration::from_secs(600)), 3);
