@@ -226,7 +226,9 @@ async fn a_token_endpoint_may_refuse_in_words_of_its_own() {
         ("status", "BAD_REFRESH_TOKEN", "ok"),
         ("error", "bad_refresh_token", "ok"),
         ("error", "invalid_request", "ok"),
+        ("error", "invalid_refresh_token", "ok"),
         ("status", "BAD_CLIENT_SECRET", "failed"),
+        ("error", "invalid_client_id", "failed"),
         ("error", "unauthorized_client", "failed"),
         ("status", "error", "failed"),
     ] {
