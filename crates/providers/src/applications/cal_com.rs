@@ -132,12 +132,7 @@ struct EventType {
     title: String,
     length_in_minutes: u64,
     #[serde(default)]
-    locations: Vec<Location>,
-}
-
-#[derive(Deserialize)]
-struct Location {
-    r#type: String,
+    locations: Vec<Value>,
 }
 
 #[derive(Deserialize)]
@@ -245,11 +240,8 @@ async fn book(
     }
     if let Some(phone) = wish.phone {
         // Where the host calls the customer, the number is the place.
-        if event_type
-            .locations
-            .first()
-            .is_some_and(|first| first.r#type == "attendeePhone")
-        {
+        let place = event_type.locations.first();
+        if place.is_some_and(|place| place["type"] == "attendeePhone") {
             asked["location"] = json!({"type": "attendeePhone", "phone": phone});
         }
         asked["attendee"]["phoneNumber"] = phone.into();

@@ -236,8 +236,8 @@ struct Granted {
     scope: Option<String>,
 }
 
-/// What the body of a token endpoint's refusal means: its `error` (RFC 6749, 5.2), or an equivalent of HubSpot or Slack.
-/// `None` if it names no reason that is known.
+/// What the body of a token endpoint's refusal means: its `error` (RFC 6749, 5.2), or an equivalent of HubSpot or
+/// Slack. `None` if it names no reason that is known.
 pub fn token_refusal(body: &Value) -> Option<GrantError> {
     ["error", "status"].into_iter().find_map(|name| {
         let word = body[name].as_str()?.to_ascii_lowercase();

@@ -1,10 +1,10 @@
-//! Google Sheets (API v4): looks up rows by the value of a column, and appends rows. The first row names the columns, of
-//! which those up to Z are known.
+//! Google Sheets (API v4): looks up rows by the value of a column, and appends rows. The first row names the columns,
+//! of which those up to Z are known.
 //!
 //! Values are written `RAW`: words of a customer that begin with `=` stay words, and become no formula that reads other
 //! cells or fetches a URL (<https://developers.google.com/workspace/sheets/api/reference/rest/v4/ValueInputOption>).
-//! The scope `drive.file` reaches only files that the client made or that were chosen in Google's own picker, so it takes
-//! `spreadsheets` (<https://developers.google.com/workspace/sheets/api/scopes>). There is no idempotency key.
+//! The scope `drive.file` reaches only files that the client made or that were chosen in Google's own picker, so it
+//! takes `spreadsheets` (<https://developers.google.com/workspace/sheets/api/scopes>). There is no idempotency key.
 
 use std::collections::BTreeMap;
 
@@ -112,13 +112,7 @@ struct Range {
 /// The answer of `POST spreadsheets/{id}/values/{range}:append`.
 #[derive(Deserialize)]
 struct Appended {
-    updates: Updates,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Updates {
-    updated_range: String,
+    updates: Map<String, Value>,
 }
 
 /// A sheet of a spreadsheet; the first one if it has no name.
@@ -237,6 +231,7 @@ async fn append_row(api: Api<'_>, row: Row) -> Result<String> {
     ];
     let made: Result<Appended, Fault> = api.post(&path, &query, &json!({"values": [cells]})).await;
     let made = made.map_err(|fault| api.not_done("written", &fault))?;
-    let range = cut(&made.updates.updated_range, CELL);
+    let range = made.updates.get("updatedRange").and_then(Value::as_str);
+    let range = range.map(|range| cut(range, CELL));
     Ok(json!({"appended": true, "range": range}).to_string())
 }
