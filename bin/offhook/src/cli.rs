@@ -191,6 +191,7 @@ const EXAMPLES: &[&str] = &[
     "offhook agents diff agents",
     "offhook agents plan agents",
     "offhook agents apply agents --publish",
+    "offhook agents publish 019daba1-3dde-7d4f-8bc5-a29de06b510f --version 3",
     "offhook import vapi assistant.json -o agents",
     "offhook conversations list --status failed",
     "offhook conversations show call_ID",

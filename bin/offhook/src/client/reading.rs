@@ -19,6 +19,7 @@ pub(crate) enum AgentsCommand {
     /// Save what the folder changes, as new versions.
     Apply(ApplyArgs),
     /// Publish a version; one that was published before goes back at once, without a test.
+    #[command(disable_version_flag = true)]
     Publish {
         /// The version [default: the latest].
         #[arg(long = "version", value_name = "N")]

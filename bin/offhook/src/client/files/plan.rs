@@ -117,12 +117,8 @@ impl Plan {
             };
             let number = |name: &str| agent[name].as_i64().unwrap_or(0);
             let (latest, served) = (number("current_version"), number("published_version"));
-            if Kind::of(path) == Kind::Agent && latest != served {
-                let served = match served {
-                    0 => "none is published".to_owned(),
-                    served => format!("customers get version {served}"),
-                };
-                self.notes.push(format!("{path}: version {latest} is the latest and {served}: `apply --publish` publishes version {latest}"));
+            if Kind::of(path) == Kind::Agent && served != 0 && latest != served {
+                self.notes.push(format!("{path}: version {latest} is the latest and customers get version {served}: `apply --publish` publishes version {latest}"));
             }
         }
     }

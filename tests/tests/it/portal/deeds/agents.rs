@@ -77,7 +77,7 @@ both! {
         let Some((stage, person)) = Stage::seen(database).await else { return };
         let tool = json!({
             "name": "look", "description": "Looks.", "kind": "http", "parameters": {"type": "object"},
-            "http": {"method": "GET", "url": "https://tables.example", "timeout_ms": 30_000},
+            "http": {"method": "GET", "url": "https://tables.example", "timeout_ms": 10_000},
         });
         let tool = stage.account.post("/v1/agents/tools", tool).await.assert(201);
         let agent = stage.account.agent_with(json!({
@@ -87,8 +87,8 @@ both! {
         let agent = agent.await;
         let slow = json!({"scenarios": [{
             "name": "Looks", "turns": ["Hello."], "tools": [{"name": "look", "answer": "late", "delay_ms": 30_000}],
-            "checks": [{"kind": "honest"}],
-        }]});
+            "checks": [{"kind": "honest"}], "runs": 20,
+        }], "parallel": 1});
         let runs = format!("/v1/agents/{agent}/test-runs");
         let run = stage.account.post(&runs, slow).await.assert(201);
         let browser = stage.owner(person).await;
