@@ -355,6 +355,16 @@ both! {
         assert_eq!(folder.done("plan").await, "no changes\n");
         assert_eq!(folder.agent(&id).await["published_version"], json!(2));
 
+        // A scenario whose file has another name is the same one.
+        let scenarios = folder.dir.path().join("desk/scenarios");
+        let before = folder.customer.account.read("/v1/scenarios").await;
+        fs::rename(scenarios.join("greets.yaml"), scenarios.join("hello.yaml")).expect("a file");
+        assert_eq!(folder.done("apply").await, "no changes\n");
+        assert_eq!(folder.customer.account.read("/v1/scenarios").await, before);
+        assert_eq!(folder.done("plan").await, "no changes\n");
+        fs::rename(scenarios.join("hello.yaml"), scenarios.join("greets.yaml")).expect("a file");
+        folder.done("apply").await;
+
         // What is left out of a tool has the default, and a scenario whose file is gone is deleted.
         folder.edit("tools/look.yaml", "/two}", "/two, timeout_ms: 900}");
         folder.done("apply").await;

@@ -16,6 +16,9 @@ const LIMIT: Duration = Duration::from_secs(15);
 /// The pause before a stream that broke is opened again.
 const REOPENED_AFTER: Duration = Duration::from_secs(1);
 
+/// How often a request waits for the rate limit.
+const WAITS: usize = 20;
+
 /// What heals within so many seconds is asked for again.
 const SOON: u64 = 60;
 
@@ -213,20 +216,23 @@ impl Api {
 
     /// The answer, if it says success. A request that the rate limit refuses waits for its turn.
     async fn send(&self, request: RequestBuilder) -> Result<reqwest::Response, Refused> {
-        while let Some(again) = request.try_clone() {
+        for _ in 0..WAITS {
+            let Some(again) = request.try_clone() else {
+                break;
+            };
             match self.send_once(again).await {
                 Err(Refused::Answered {
                     status: 429,
                     retry_after: Some(seconds),
                     ..
                 }) if seconds <= SOON => {
+                    let seconds = seconds.max(1);
                     eprintln!("the rate limit is reached; going on in {seconds} s");
                     tokio::time::sleep(Duration::from_secs(seconds)).await;
                 }
                 answer => return answer,
             }
         }
-        // Its body cannot be sent twice.
         self.send_once(request).await
     }
 

@@ -73,11 +73,14 @@ impl CallBack {
     }
 }
 
+/// The tool's name.
+pub(crate) const CALL_BACK: &str = "call_back";
+
 #[async_trait]
 impl BuiltIn for CallBack {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "call_back".into(),
+            name: CALL_BACK.into(),
             description: "Notes when the customer wants to be called again. Use it when the customer asks to be called at \
                 another time, and promise nothing before it has answered."
                 .into(),

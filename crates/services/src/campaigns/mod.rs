@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::events;
 use crate::prelude::*;
 
-pub(crate) use call_back::with_call_back;
+pub(crate) use call_back::{CALL_BACK, with_call_back};
 pub use estimate::CampaignEstimate;
 pub use recipients::{
     AddedRecipients, CampaignRecipientRequest, ROWS_AT_MOST as CAMPAIGN_ROWS_AT_MOST,

@@ -17,7 +17,7 @@ use crate::prelude::*;
 pub use check::{DialCheck, DialCheckRequest};
 pub(crate) use check::{Transfers, may_call};
 pub use list::{Gate, SuppressionRequest, SuppressionsImported};
-pub(crate) use opt_out::with_opt_out;
+pub(crate) use opt_out::{OPT_OUT, with_opt_out};
 pub(crate) use zones::zones_of;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);

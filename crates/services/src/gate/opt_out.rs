@@ -69,11 +69,14 @@ impl OptOut {
     }
 }
 
+/// The tool's name.
+pub(crate) const OPT_OUT: &str = "opt_out";
+
 #[async_trait]
 impl BuiltIn for OptOut {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
-            name: "opt_out".into(),
+            name: OPT_OUT.into(),
             description: "Records that the customer does not want to be called again. Use it whenever the customer asks \
                 for that, in whatever words, and say nothing of it before it has answered."
                 .into(),

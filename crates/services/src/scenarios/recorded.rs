@@ -13,7 +13,9 @@ use super::format::{
 };
 use super::play::SaidLine;
 use crate::Refusal;
+use crate::campaigns::CALL_BACK;
 use crate::error::{Result, UseCaseError};
+use crate::gate::OPT_OUT;
 use crate::knowledge::SEARCH;
 
 /// The turns that are looked at.
@@ -64,7 +66,8 @@ impl Scenarios {
                 }
                 Some(TurnRole::Tool) if tools.len() < MOCKS => {
                     let (call, answer) = recalled(&text, String::new());
-                    if call.name != SEARCH {
+                    // No test conversation has what is built into calls.
+                    if ![SEARCH, OPT_OUT, CALL_BACK].contains(&call.name.as_str()) {
                         tools.push(Mock::answering(call.name, answer));
                     }
                 }

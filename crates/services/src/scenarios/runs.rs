@@ -408,6 +408,8 @@ impl Bench {
             () = self.cancelled() => TestStatus::Cancelled,
             () = tokio::time::sleep(self.run.deadline_at.since(self.run.created_at)) => TestStatus::Interrupted,
         };
+        // Nothing is said, and no result written, once the run is over.
+        held.abort_all();
         let (id, at) = (self.run.id, shared.clock.now());
         let ended = retried(|| shared.store.end_test_run(id, status, at));
         match ended.await {

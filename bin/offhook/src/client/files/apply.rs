@@ -67,7 +67,9 @@ struct Work<'a> {
 
 impl Work<'_> {
     async fn apply(&mut self, plan: &Plan, publish: bool) -> Result<()> {
-        for (path, item) in &plan.same {
+        let is_tool = |path: &str| Kind::of(path) == Kind::Tool;
+        let (tools, rest): (Vec<_>, Vec<_>) = plan.same.iter().partition(|(path, _)| is_tool(path));
+        for (path, item) in rest {
             self.folder.note(path, &item.id, &item.at);
         }
         for step in &plan.steps {
@@ -82,6 +84,17 @@ impl Work<'_> {
             // Whoever interrupts the rest finds this noted.
             self.folder.save_lock()?;
         }
+        // By now its agents have their next versions for it.
+        for (path, item) in tools {
+            self.folder.note(path, &item.id, &item.at);
+        }
+        for path in plan.steps.iter().map(|step| step.path.as_str()) {
+            if is_tool(path) {
+                let [id, at] = ["id", "at"].map(|of| self.folder.locked(path, of).to_owned());
+                self.folder.note(path, &id, &at);
+            }
+        }
+        self.folder.save_lock()?;
         let same = plan.same.iter().map(|(path, _)| path);
         let all = same.chain(plan.steps.iter().map(|step| &step.path));
         for path in all.filter(|path| publish && Kind::of(path) == Kind::Agent) {
@@ -117,7 +130,7 @@ impl Work<'_> {
         }
         let saved = self.send(method, &path, &body).await?;
         let [id, at] = ["id", "updated_at"].map(|name| word(&saved, name));
-        self.folder.note(&step.path, &id, &at);
+        self.folder.note_part(&step.path, &id, &at);
         Ok("saved; an agent uses it from its next version on".to_owned())
     }
 

@@ -141,6 +141,9 @@ impl Folder {
     pub(super) fn note(&mut self, path: &str, id: &str, at: &str) {
         let sha256 = self.files.get(path).map(|text| sha256(text));
         let mark = json!({ "id": id, "at": at, "sha256": sha256 });
+        // A file that was renamed was another one.
+        self.lock
+            .retain(|other, mark| other.as_str() == path || mark["id"] != id);
         self.lock.insert(path.to_owned(), mark);
     }
 

@@ -9,7 +9,7 @@ use super::folder::{self, Folder, KNOWLEDGE, Kind, TOOLS};
 use super::remote::{Item, Service, own_config, own_tool, with_some_ids, word};
 use crate::prelude::*;
 
-/// Members of which the file has the whole: what it leaves out is removed. Elsewhere it stays as it is.
+/// Members of which the file has the whole: what it leaves out is removed. Elsewhere it has the default.
 const WHOLE: &str = "analysis_schema parameters http.headers mcp.headers config.dynamic_variables config.stt.settings config.voice.settings config.voice.fallback_voices";
 
 pub(super) struct Change {
@@ -99,13 +99,22 @@ impl Plan {
         {
             let agent = folder::agent_of(path);
             if Kind::of(path) == Kind::Scenario && folder.files.contains_key(&agent) {
-                plan.steps.extend(gone_scenario(folder, service, path));
+                let step = gone_scenario(folder, service, path);
+                plan.steps.extend(step.filter(|step| !plan.has(step)));
                 continue;
             }
             plan.notes.push(format!("{path}: is gone here and stays at the service, where the API or the portal removes it"));
         }
         plan.note_unpublished(service);
         Ok(plan)
+    }
+
+    /// Whether another file is of the same thing, as one that was renamed is.
+    fn has(&self, step: &Step) -> bool {
+        let steps = self.steps.iter().filter_map(|step| step.remote.as_ref());
+        let mut all = steps.chain(self.same.iter().map(|(_, item)| item));
+        let id = step.remote.as_ref().map(|item| &item.id);
+        all.any(|item| Some(&item.id) == id)
     }
 
     /// Notes the agents whose customers get another version than the latest.
@@ -129,8 +138,11 @@ impl Plan {
         let names = agent["config"]["tools"].as_array().into_iter().flatten();
         let files = names.map(|name| format!("{TOOLS}{}.yaml", name.as_str().unwrap_or_default()));
         let changes = |file: &String| {
+            // One without a mark was saved by an `apply` that did not come to its agents.
+            let is_pending =
+                !folder.locked(file, "id").is_empty() && folder.locked(file, "sha256").is_empty();
             let mut steps = self.steps.iter();
-            steps.any(|step| step.path == *file && step.remote.is_some())
+            is_pending || steps.any(|step| step.path == *file && step.remote.is_some())
         };
         let changed: Vec<String> = files.filter(changes).collect();
         Ok((!changed.is_empty()).then(|| changed.join(", ")))
@@ -354,7 +366,12 @@ fn scenario(folder: &Folder, service: &Service, path: &str) -> Result<Step> {
         new: Value::Null,
     });
     step.changes.extend(left_out.collect::<Vec<_>>());
-    step.meanwhile = match (&step.remote, folder.locked(path, "at")) {
+    let known = step
+        .remote
+        .as_ref()
+        .and_then(|item| folder.path_of(&item.id));
+    let known = known.filter(|known| !folder.files.contains_key(*known));
+    step.meanwhile = match (&step.remote, folder.locked(known.unwrap_or(path), "at")) {
         (Some(_), "") => {
             Some("the agent has a scenario of this name, which was not pulled".to_owned())
         }
