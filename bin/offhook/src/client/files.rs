@@ -1,6 +1,7 @@
 //! `offhook agents pull|diff|plan|apply`: agents as a folder of files.
 
 mod apply;
+mod fields;
 mod folder;
 mod import;
 mod plan;

@@ -3,8 +3,9 @@
 use anyhow::Result;
 use reqwest::Method;
 
+use super::fields::{merge, patch};
 use super::folder::{Folder, Kind, agent_of};
-use super::plan::{Plan, Step, filled, merge, patch, sent_by};
+use super::plan::{Plan, Step, filled, sent_by};
 use super::remote::{Service, mark, own_settings, word};
 use super::{ApplyArgs, tool_name};
 use crate::prelude::*;
